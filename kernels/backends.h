@@ -1,0 +1,14 @@
+/* All that the rest of the program may know of kernels/. Without CUDA, backend_cuda and transport_nccl are
+ * built from no_cuda.c: `start` says "built without CUDA". */
+#ifndef FASCICLE_BACKENDS_H
+#define FASCICLE_BACKENDS_H
+
+#include "backend.h"
+#include "transport.h"
+
+extern const struct backend backend_cpu;
+extern const struct backend backend_cuda;
+extern const struct transport transport_mpi;
+extern const struct transport transport_nccl;
+
+#endif

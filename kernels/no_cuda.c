@@ -1,0 +1,26 @@
+/* Built in place of kernels/cuda where there is no CUDA Toolkit: the same symbols, each of which says so. */
+#include "backends.h"
+
+#include <stdio.h>
+
+static struct status start(int local_rank, int local_size) {
+  (void)local_rank, (void)local_size;
+  return failure(EXIT_DEVICE,
+                 "--device cuda: this program was built without CUDA; install the CUDA Toolkit and "
+                 "configure again, or use --device cpu");
+}
+
+static void stop(void) {}
+
+static void describe(char *text, size_t size) {
+  snprintf(text, size, "built without CUDA");
+}
+
+const struct backend backend_cuda = {.name = "cuda", .start = start, .stop = stop, .describe = describe};
+
+static struct status open_nothing(struct comm *comm) {
+  (void)comm;
+  return failure(EXIT_DEVICE, "--transport nccl: this program was built without CUDA; use --transport mpi");
+}
+
+const struct transport transport_nccl = {.name = "nccl", .open = open_nothing};

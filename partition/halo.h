@@ -1,0 +1,22 @@
+/* Who needs what from whom. */
+#ifndef FASCICLE_HALO_H
+#define FASCICLE_HALO_H
+
+#include "comm.h"
+#include "graph.h"
+
+/* Collective over the ranks of one replica (size = parts). Builds this rank's graph from its slice of the
+ * file: row_ptr [n_own + 1] (offsets into the slice, row_ptr[0] = 0) and source [E_own], the *row* of each
+ * edge's source, in file order. first_of_rank [size + 1] must outlive the graph. Checks that send and receive
+ * lists match. Free with graph_free. */
+void graph_build(const struct comm *comm, const gidx *first_of_rank, const eidx *row_ptr, const gidx *source,
+                 struct graph *graph);
+void graph_free(struct graph *graph);
+
+/* The same edges seen from the source: row j (owned or halo, n_own + n_halo rows) lists its edges into owned
+ * targets. col = owned target, edge = position in `near` (for owned j) or `far` (for halo j), both in
+ * ascending order of target. out->row_ptr, out->col and *edge are allocated. */
+void graph_transpose(const struct graph *graph, struct csr *out, eidx **edge);
+void csr_free(struct csr *csr);
+
+#endif

@@ -1,0 +1,28 @@
+/* Where arrays live and who computes. One table per backend, all entries required; lif_backend.h and
+ * recur_backend.h say what each job's entries promise. The cpu backend is the specification: every other one
+ * is held against it. */
+#ifndef FASCICLE_BACKEND_H
+#define FASCICLE_BACKEND_H
+
+#include "fail.h"
+#include "types.h"
+
+struct lif_backend;
+struct recur_backend;
+
+struct backend {
+  const char *name;
+
+  /* Choose the device for this rank (rank within the host, number of ranks there) or say why there is none:
+   * EXIT_DEVICE. Local; call once before anything else. */
+  struct status (*start)(int local_rank, int local_size);
+  void (*stop)(void);
+
+  /* One line about the device, for logs and `info`. */
+  void (*describe)(char *text, size_t size);
+
+  const struct lif_backend *lif;
+  const struct recur_backend *recur;
+};
+
+#endif

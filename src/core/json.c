@@ -1,0 +1,160 @@
+#include "json.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct status json_from_file(const char *path, json_t **json) {
+  json_error_t error;
+  *json = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (*json) return fine();
+  if (error.line < 0) return failure(EXIT_USAGE, "%s: %s", path, error.text);
+  return failure(EXIT_USAGE, "%s: line %d, column %d: %s", path, error.line, error.column, error.text);
+}
+
+struct status json_from_text(const char *text, const char *source, json_t **json) {
+  json_error_t error;
+  *json = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+  if (*json) return fine();
+  return failure(EXIT_USAGE, "%s: line %d, column %d: %s", source, error.line, error.column, error.text);
+}
+
+/* The value as a short text, for messages. */
+static const char *shown(const json_t *value) {
+  static char text[96];
+  char *full = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+  snprintf(text, sizeof text, "%s", full ? full : "?");
+  free(full);
+  return text;
+}
+
+struct status json_take_int(const json_t *object, const char *where, const char *key, int64_t low,
+                            int64_t high, int64_t *value) {
+  const json_t *v = json_object_get(object, key);
+  if (!v) return fine();
+  if (!json_is_integer(v))
+    return failure(EXIT_USAGE, "%s: \"%s\" is %s; an integer is wanted", where, key, shown(v));
+  const int64_t x = json_integer_value(v);
+  if (x < low || x > high)
+    return failure(EXIT_USAGE, "%s: \"%s\" is %lld; it must lie in %lld..%lld", where, key, (long long)x,
+                   (long long)low, (long long)high);
+  *value = x;
+  return fine();
+}
+
+struct status json_take_real(const json_t *object, const char *where, const char *key, double low,
+                             double high, double *value) {
+  const json_t *v = json_object_get(object, key);
+  if (!v) return fine();
+  if (!json_is_number(v))
+    return failure(EXIT_USAGE, "%s: \"%s\" is %s; a number is wanted", where, key, shown(v));
+  const double x = json_number_value(v);
+  if (!(x >= low && x <= high))
+    return failure(EXIT_USAGE, "%s: \"%s\" is %g; it must lie in %g..%g", where, key, x, low, high);
+  *value = x;
+  return fine();
+}
+
+struct status json_take_flag(const json_t *object, const char *where, const char *key, bool *value) {
+  const json_t *v = json_object_get(object, key);
+  if (!v) return fine();
+  if (!json_is_boolean(v))
+    return failure(EXIT_USAGE, "%s: \"%s\" is %s; true or false is wanted", where, key, shown(v));
+  *value = json_is_true(v);
+  return fine();
+}
+
+struct status json_take_text(const json_t *object, const char *where, const char *key, const char **value) {
+  const json_t *v = json_object_get(object, key);
+  if (!v) return fine();
+  if (!json_is_string(v))
+    return failure(EXIT_USAGE, "%s: \"%s\" is %s; a string is wanted", where, key, shown(v));
+  *value = json_string_value(v);
+  return fine();
+}
+
+static bool among(const char *key, const char *const *known, int n) {
+  for (int i = 0; i < n; i++)
+    if (!strcmp(key, known[i])) return true;
+  return false;
+}
+
+struct status json_only_keys(const json_t *object, const char *where, const char *const *known, int n) {
+  if (!json_is_object(object)) return failure(EXIT_USAGE, "%s: an object { } is wanted", where);
+  const char *key;
+  json_t *value;
+  json_object_foreach((json_t *)object, key, value) {
+    if (among(key, known, n)) continue;
+    char list[512] = "";
+    for (int i = 0; i < n; i++) {
+      const size_t at = strlen(list);
+      snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", known[i]);
+    }
+    return failure(EXIT_USAGE, "%s: unknown key \"%s\"; known are %s", where, key, list);
+  }
+  return fine();
+}
+
+struct status json_set_path(json_t *object, const char *assignment) {
+  const char *equals = strchr(assignment, '=');
+  if (!equals || equals == assignment)
+    return failure(EXIT_USAGE, "--set %s: it must read key=value, such as optimizer.clip=1.0", assignment);
+  char path[256];
+  const size_t length = (size_t)(equals - assignment);
+  if (length >= sizeof path) return failure(EXIT_USAGE, "--set: the key is longer than 255 characters");
+  memcpy(path, assignment, length);
+  path[length] = 0;
+  json_error_t error;
+  json_t *value = json_loads(equals + 1, JSON_DECODE_ANY, &error);
+  if (!value) value = json_string(equals + 1);
+  if (!value) return failure(EXIT_USAGE, "--set %s: the value is not UTF-8", path);
+  char *rest = path;
+  for (char *dot; (dot = strchr(rest, '.')); rest = dot + 1) {
+    *dot = 0;
+    json_t *inner = json_object_get(object, rest);
+    if (!inner) {
+      inner = json_object();
+      json_object_set_new(object, rest, inner);
+    }
+    if (!json_is_object(inner)) {
+      json_decref(value);
+      return failure(EXIT_USAGE, "--set %s: \"%s\" is not an object", assignment, rest);
+    }
+    object = inner;
+  }
+  json_object_set_new(object, rest, value);
+  return fine();
+}
+
+struct status json_big_id(const json_t *value, const char *where, uint64_t *id) {
+  if (json_is_integer(value) && json_integer_value(value) >= 0) {
+    *id = (uint64_t)json_integer_value(value);
+    return fine();
+  }
+  if (json_is_string(value)) {
+    const char *text = json_string_value(value);
+    char *end;
+    errno = 0;
+    *id = strtoull(text, &end, 10);
+    if (isdigit((unsigned char)text[0]) && *end == 0 && errno == 0) return fine();
+  }
+  return failure(EXIT_USAGE, "%s: %s is no id; a whole number is wanted (above 2^53 as a string)", where,
+                 shown(value));
+}
+
+char *json_pretty(const json_t *json) {
+  char *text = json_dumps(json, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+  if (!text) DIE(EXIT_RUNTIME, "cannot write JSON");
+  const size_t n = strlen(text);
+  char *line = realloc(text, n + 2);
+  if (!line) DIE(EXIT_RUNTIME, "out of memory for JSON");
+  memcpy(line + n, "\n", 2);
+  return line;
+}
+
+char *json_line(const json_t *json) {
+  char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY | JSON_PRESERVE_ORDER);
+  if (!text) DIE(EXIT_RUNTIME, "cannot write JSON");
+  return text;
+}

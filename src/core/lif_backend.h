@@ -1,0 +1,105 @@
+/* Fixed-point leaky integrate-and-fire on one rank's share of a graph: what every backend promises. The
+ * arithmetic, in full:
+ *
+ *   I = sum of arrivals due at t + stimuli (exact)
+ *   if counter > 0:  V = reset, counter -= 1, no spike (the input is lost)
+ *   else             V = V + I;  for each shift k, in order: V = V - (V >> k);
+ *                    if V >= threshold: spike, V = reset, counter = refractory
+ *   each spike:      ring[t + delay][target] += weight  along all out-edges
+ *
+ * I and V + I must fit int32: otherwise the run ends and the smallest (step, phase, node id) is reported. All
+ * integers, so every backend, thread count and rank count gives the same bits. */
+#ifndef FASCICLE_LIF_BACKEND_H
+#define FASCICLE_LIF_BACKEND_H
+
+#include "fail.h"
+#include "types.h"
+
+struct lif_edge {
+  uint32_t target; /* own row, 0 .. n_own - 1 */
+  int16_t weight;
+  uint16_t delay; /* steps, >= 1 */
+};
+
+/* The share of a graph: every source anywhere, with its edges into our own targets. */
+struct lif_net {
+  gidx n_global, first; /* we own rows [first, first + n_own) */
+  lidx n_own;
+  eidx n_edges;
+  const eidx *out_ptr;        /* [n_global + 1] by source row */
+  const struct lif_edge *out; /* [n_edges] within a source: ascending target */
+  const nodeid *id;           /* [n_own] node id of own rows: keys of random numbers, ties */
+  const uint8_t *mute; /* [n_own] or NULL: bit 0 = output silenced (fires, is recorded, delivers nothing),
+                          bit 1 = removed (receives nothing, never fires) */
+  int min_delay, max_delay; /* of the whole graph; 1, 1 without edges */
+  bool wide;                /* sums of arrivals may leave int32: accumulate in int64 */
+};
+
+enum { LIF_SHIFTS = 64 };
+struct lif_params {
+  int32_t threshold, reset;
+  int n_shifts;
+  uint8_t shift[LIF_SHIFTS]; /* 0..31 */
+  uint16_t refractory;       /* steps */
+};
+
+enum lif_kind { LIF_CURRENT, LIF_POISSON, LIF_SPIKES };
+
+/* One stimulus, for own neurons. Random numbers: rng_draw(seed, id low, step, index | id high << 16, trial);
+ * a neuron gets `value` when the first 53-bit uniform < probability. */
+struct lif_stimulus {
+  enum lif_kind kind;
+  int index;                     /* its position in the configuration */
+  int64_t first_step, last_step; /* inclusive */
+  int32_t value;                 /* current, or weight of a Poisson event; added to I */
+  double probability;            /* LIF_POISSON, per step */
+  lidx n;
+  const lidx *neuron; /* [n] own rows, ascending */
+  int64_t n_steps;
+  const int64_t *step; /* LIF_SPIKES: [n_steps] ascending; the neurons fire then, whatever V or counter */
+};
+
+enum lif_phase { LIF_INPUT = 0, LIF_INTEGRATE = 1 };
+struct lif_fault {
+  int64_t step; /* INT64_MAX: none */
+  int phase;
+  nodeid node;
+  int64_t value; /* the sum that did not fit */
+};
+
+/* Spikes of one batch of at most min_delay steps. */
+struct lif_spikes {
+  int64_t n;
+  uint32_t *row; /* [n] global row, by step; ascending within a step */
+  int n_steps;
+  int64_t *step_ptr; /* [n_steps + 1] into row */
+};
+
+struct lif; /* the backend's state: V, counters, ring, its copy of the edges */
+
+struct lif_backend {
+  /* Local. The net and stimuli must outlive the state. n_threads >= 1. */
+  struct status (*open)(const struct lif_net *net, const struct lif_params *params,
+                        const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed, int n_threads,
+                        struct lif **state);
+  void (*close)(struct lif *state);
+
+  /* Whole state in and out, host arrays: potential [n_own], counter [n_own], ring [max_delay][n_own]: slot d
+   * holds the sums due at step + d. `trial` keys the random numbers. */
+  void (*write)(struct lif *state, int64_t step, uint32_t trial, const int32_t *potential,
+                const uint16_t *counter, const int64_t *ring);
+  void (*read)(struct lif *state, int32_t *potential, uint16_t *counter, int64_t *ring);
+
+  /* Steps step .. step + n - 1, n <= min_delay: sums, update, spikes of own neurons into `mine` (its arrays
+   * belong to the state and live until the next call). The first fault found goes to `fault`. */
+  void (*integrate)(struct lif *state, int n, struct lif_spikes *mine, struct lif_fault *fault);
+
+  /* Spikes of all ranks in those n steps go along their out-edges into our ring, muted ones left out by the
+   * caller. Then the step number moves on by n. */
+  void (*deliver)(struct lif *state, int n, const struct lif_spikes *all);
+
+  /* Potentials of `n` own rows after the last integrated step. */
+  void (*potentials)(struct lif *state, lidx n, const lidx *neuron, int32_t *potential);
+};
+
+#endif

@@ -1,0 +1,95 @@
+#include "mem.h"
+#include "fail.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { ALIGN = 64 };
+
+/* The header in front of every block; 64 bytes so that the block itself keeps the alignment. */
+struct header {
+  size_t bytes;
+};
+
+static atomic_llong held, peak;
+
+static struct header *header_of(void *p) {
+  return (struct header *)((char *)p - ALIGN);
+}
+
+static void account(long long change) {
+  long long now = atomic_fetch_add(&held, change) + change;
+  long long top = atomic_load(&peak);
+  while (now > top && !atomic_compare_exchange_weak(&peak, &top, now)) {
+  }
+}
+
+static size_t size_of(int64_t n, size_t bytes) {
+  size_t total;
+  if (n < 0 || __builtin_mul_overflow((size_t)n, bytes, &total) || total > SIZE_MAX - 2 * ALIGN)
+    DIE(EXIT_RUNTIME, "a request for %lld elements of %zu bytes is out of range", (long long)n, bytes);
+  return total;
+}
+
+static void *take(size_t bytes) {
+  size_t whole = (bytes + 2 * ALIGN - 1) / ALIGN * ALIGN;
+  char *base = aligned_alloc(ALIGN, whole);
+  if (!base)
+    DIE(EXIT_RUNTIME, "out of memory: %zu bytes asked for, %lld already held", bytes,
+        (long long)atomic_load(&held));
+  ((struct header *)base)->bytes = bytes;
+  account((long long)bytes);
+  return base + ALIGN;
+}
+
+void *mem_alloc(int64_t n, size_t bytes) {
+  size_t total = size_of(n, bytes);
+  if (!total) return NULL;
+  void *p = take(total);
+  if (FASCICLE_CHECKED) memset(p, 0xff, total);
+  return p;
+}
+
+void *mem_zero(int64_t n, size_t bytes) {
+  size_t total = size_of(n, bytes);
+  if (!total) return NULL;
+  return memset(take(total), 0, total);
+}
+
+void *mem_grow(void *p, int64_t n, size_t bytes) {
+  size_t total = size_of(n, bytes);
+  void *fresh = total ? take(total) : NULL;
+  if (p && fresh) {
+    size_t old = header_of(p)->bytes;
+    memcpy(fresh, p, old < total ? old : total);
+  }
+  mem_free(p);
+  return fresh;
+}
+
+void mem_free(void *p) {
+  if (!p) return;
+  account(-(long long)header_of(p)->bytes);
+  free(header_of(p));
+}
+
+char *mem_string(const char *text) {
+  size_t bytes = strlen(text) + 1;
+  return memcpy(mem_alloc((int64_t)bytes, 1), text, bytes);
+}
+
+int64_t mem_held(void) {
+  return atomic_load(&held);
+}
+
+int64_t mem_peak(void) {
+  return atomic_load(&peak);
+}
+
+int64_t mem_resident_peak(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return (int64_t)usage.ru_maxrss * 1024;
+}

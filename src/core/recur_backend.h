@@ -1,0 +1,78 @@
+/* The recurrence of one rank, forward and backward: what every backend promises. Own rows i, B columns, K = T
+ * M microsteps:
+ *
+ *   z_k = V s_k + d_t + b,  p_k = tanh(z_k),  s_{k+1} = (1 - a) s_k + a p_k,  t = k / M
+ *
+ * and backwards, g = dL/ds_{k+1}:
+ *   if (k+1) % M == 0:  g += dL/dout_t (output rows only)
+ *   q = g a (1 - p_k^2);  db += q;  da += g (p_k - s_k);  dd_t += q;  dv_e += q[dst] s_k[src];  g = (1 - a) g
+ * + V^T q
+ *
+ * p_k is won back from two states: p_k = (s_{k+1} - (1-a) s_k) / a. */
+#ifndef FASCICLE_RECUR_BACKEND_H
+#define FASCICLE_RECUR_BACKEND_H
+
+#include "fail.h"
+#include "graph.h"
+#include "types.h"
+
+struct recur_shape {
+  int batch, steps, microsteps; /* B (this replica's share), T, M */
+};
+
+struct recur_net {
+  const struct graph *graph;
+  lidx n_in, n_out;
+  const lidx *in, *out; /* own rows that take the drive / are read out, ascending */
+  struct recur_shape shape;
+  bool want_gradient; /* else only two states are kept and the backward entries must not be called */
+};
+
+struct recur; /* the backend's state for one network and shape */
+
+struct recur_backend {
+  /* Local. All memory of a window is taken here; `recur_bytes` predicts it. */
+  struct status (*open)(const struct recur_net *net, int n_threads, struct recur **state);
+  void (*close)(struct recur *state);
+  int64_t (*bytes)(const struct recur_net *net);
+
+  /* Parameters in the backend's memory, edge values in near-then-far order of the graph. Pointers stay valid
+   * until close; the optimiser of the same backend works on them in place. */
+  float *(*value)(struct recur *state);  /* [near.n_edges + far.n_edges] */
+  float *(*leak)(struct recur *state);   /* [n_own] in (0, 1) */
+  float *(*bias)(struct recur *state);   /* [n_own] */
+  float *(*drive)(struct recur *state);  /* [T][n_in][B] */
+  float *(*output)(struct recur *state); /* [T][n_out][B], filled by forward */
+
+  /* Gradients: zeroed by backward_begin, complete after the last microstep. */
+  float *(*d_value)(struct recur *state);
+  float *(*d_leak)(struct recur *state);
+  float *(*d_bias)(struct recur *state);
+  float *(*d_drive)(struct recur *state);
+  float *(*d_output)(struct recur *state); /* in: [T][n_out][B] */
+
+  /* States s_k, [n_own + n_halo][B], 0 <= k <= K. state(0) is the caller's to fill (own rows; zeros for a
+   * cold start). */
+  float *(*state)(struct recur *state, int k);
+  /* Gradient with respect to the state: [n_own + n_halo][B]; after backward, own rows hold dL/ds_0. */
+  float *(*d_state)(struct recur *state);
+
+  /* One microstep on a split graph. near may run while the halo rows of state(k) travel; far completes
+   * s_{k+1}. */
+  void (*forward_begin)(struct recur *state);
+  void (*forward_near)(struct recur *state, int k);
+  void (*forward_far)(struct recur *state, int k);
+
+  /* Backward: `far` makes q and the halo rows of V^T q, which then travel home while `near` does the own
+   * rows; `close` adds what arrived. */
+  void (*backward_begin)(struct recur *state);
+  void (*backward_far)(struct recur *state, int k);
+  void (*backward_near)(struct recur *state, int k);
+  void (*backward_close)(struct recur *state, int k);
+
+  /* The whole window at once; only where n_halo = 0. May be one persistent kernel. */
+  void (*window_forward)(struct recur *state);
+  void (*window_backward)(struct recur *state);
+};
+
+#endif

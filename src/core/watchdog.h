@@ -1,0 +1,18 @@
+/* A thread that ends silent stalls. The program gives a pulse wherever it makes progress; if none comes for
+ * the set time, one line names the last place and the process leaves with EXIT_WATCHDOG, which ends the job.
+ */
+#ifndef FASCICLE_WATCHDOG_H
+#define FASCICLE_WATCHDOG_H
+
+/* Start watching; `seconds` <= 0 means never. May be called once. */
+void watchdog_start(double seconds);
+
+/* Progress was made; `place` is a string literal that names where. Cheap: two relaxed stores. */
+void pulse(const char *place);
+
+/* Around calls that may rightly take long (METIS, HDF5): no pulse is expected until the matching resume.
+ * Nests. */
+void watchdog_pause(const char *place);
+void watchdog_resume(void);
+
+#endif

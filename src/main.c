@@ -1,0 +1,69 @@
+/* Parse, choose, dispatch. */
+#include "log.h"
+#include "options.h"
+#include "signals.h"
+#include "verbs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct verb *const verbs[] = {&verb_info};
+enum { N_VERBS = sizeof verbs / sizeof *verbs };
+
+static void print_usage(void) {
+  printf("Usage: fascicle VERB [options]\n\nTrain and simulate connectomes on one rank or many.\n\nVerbs:\n");
+  for (int i = 0; i < N_VERBS; i++) printf("  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
+  printf(
+      "\n`fascicle VERB --help` explains a verb with an example. Under MPI: mpirun -n R fascicle VERB ...\n");
+}
+
+static const struct verb *find_verb(const char *name) {
+  for (int i = 0; i < N_VERBS; i++)
+    if (!strcmp(name, verbs[i]->name)) return verbs[i];
+  return NULL;
+}
+
+static bool wants_help(int argc, char **argv) {
+  for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+    if (!strcmp(argv[i], "--help")) return true;
+  return false;
+}
+
+/* Every rank must run the same words; else the first collective would hang. */
+static struct status same_words(const struct comm *world, int argc, char **argv) {
+  char words[8192] = "";
+  size_t at = 0;
+  for (int i = 1; i < argc && at < sizeof words; i++)
+    at += (size_t)snprintf(words + at, sizeof words - at, "%s\n", argv[i]);
+  if (comm_equal(world, words, sizeof words)) return fine();
+  return failure(EXIT_USAGE,
+                 "the ranks were started with different command lines; give all ranks the same words");
+}
+
+static int run(const struct verb *verb, struct comm *world, int argc, char **argv) {
+  struct status s = verb->run(world, argc, argv);
+  if (s.code == HELP_SHOWN) return EXIT_FINE;
+  if (s.code && *s.text) log_error(s.text);
+  return s.code;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+    print_usage();
+    return argc < 2 ? EXIT_USAGE : EXIT_FINE;
+  }
+  const char *name = strcmp(argv[1], "--version") ? argv[1] : "info";
+  const struct verb *verb = find_verb(name);
+  if (!verb) {
+    fprintf(stderr, "fascicle: unknown verb '%s'; `fascicle --help` lists them\n", name);
+    return EXIT_USAGE;
+  }
+  struct comm alone = {.size = 1};
+  if (wants_help(argc, argv)) return run(verb, &alone, argc - 1, argv + 1);
+  struct comm world = comm_start(&argc, &argv);
+  log_start(world.rank, false);
+  signals_install();
+  struct status s = same_words(&world, argc, argv);
+  if (s.code) log_error(s.text);
+  comm_finish(&world, s.code ? s.code : run(verb, &world, argc - 1, argv + 1));
+}

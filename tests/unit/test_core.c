@@ -1,0 +1,123 @@
+/* ranks: 1 2 4 */
+/* core/: random numbers against published values, digests, agreement, gathers, JSON, rows. */
+#include "check.h"
+#include "digest.h"
+#include "json.h"
+#include "mem.h"
+#include "rng.h"
+#include "rows.h"
+
+/* Known answers of Philox4x32-10 (Random123's kat_vectors). */
+static void test_philox(void) {
+  struct rng_block r = rng_draw(0, 0, 0, 0, 0);
+  CHECK(r.v[0] == 0x6627e8d5 && r.v[1] == 0xe169c58d && r.v[2] == 0xbc57ac4c && r.v[3] == 0x9b00dbd8);
+  r = rng_draw(~0ull, ~0u, ~0u, ~0u, ~0u);
+  CHECK(r.v[0] == 0x408f276d && r.v[1] == 0x41c83b0e && r.v[2] == 0xa20bc7c6 && r.v[3] == 0x6d5451fd);
+  r = rng_draw(0x299f31d0a4093822ull, 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344);
+  CHECK(r.v[0] == 0xd16cfe09 && r.v[1] == 0x94fdcceb && r.v[2] == 0x5001e420 && r.v[3] == 0x24126ea1);
+}
+
+static void test_digest(void) {
+  struct sha256 s;
+  char text[DIGEST_TEXT];
+  sha256_init(&s);
+  sha256_add(&s, "abc", 3);
+  sha256_end(&s, text);
+  CHECK_TEXT(text, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  struct sum128 a = {0}, b = {0};
+  sum128_add(&a, edge_hash(1, 2, 3, 4)), sum128_add(&a, edge_hash(5, 6, -7, 8));
+  sum128_add(&b, edge_hash(5, 6, -7, 8)), sum128_add(&b, edge_hash(1, 2, 3, 4));
+  CHECK(a.low == b.low && a.high == b.high);
+  struct sum128 c = edge_hash(2, 1, 3, 4), d = edge_hash(1, 2, 3, 4);
+  CHECK(c.low != d.low);
+}
+
+static void test_agree(void) {
+  CHECK_EQ(agree(&world, fine()).code, 0);
+  struct status mine = world.rank == world.size - 1 ? failure(EXIT_INPUT, "rank %d", world.rank) : fine();
+  struct status s = agree(&world, mine);
+  CHECK_EQ(s.code, EXIT_INPUT);
+  char wanted[32];
+  snprintf(wanted, sizeof wanted, "rank %d", world.size - 1);
+  CHECK_TEXT(s.text, wanted);
+}
+
+static void test_gather(void) {
+  int64_t mine[3] = {world.rank, world.rank * 10, world.rank * 100}, *counts = NEW(int64_t, world.size);
+  const int64_t n = world.rank % 3; /* rank 0 gives nothing */
+  int64_t *all = comm_gather_varied(&world, mine, n, sizeof *mine, counts), at = 0;
+  for (int r = 0; r < world.size; r++) {
+    CHECK_EQ(counts[r], r % 3);
+    for (int i = 0; i < r % 3; i++) CHECK_EQ(all[at++], i == 0 ? r : r * 10);
+  }
+  mem_free(all), mem_free(counts);
+  CHECK(comm_equal(&world, "same", 4));
+  if (world.size > 1) CHECK(!comm_equal(&world, world.rank ? "b" : "a", 1));
+  double x = 0.1 * (world.rank + 1), sum = 0;
+  for (int r = 0; r < world.size; r++) sum += 0.1 * (r + 1);
+  comm_sum_f64(&world, &x, 1);
+  CHECK(x == sum);
+}
+
+static void test_swap(void) {
+  int64_t *send_n = NEW(int64_t, world.size), *recv_n = NEW(int64_t, world.size), total = 0;
+  for (int r = 0; r < world.size; r++) total += send_n[r] = r; /* r copies of my rank to rank r */
+  int *send = NEW(int, total + 1);
+  for (int64_t i = 0; i < total; i++) send[i] = world.rank;
+  int *got = comm_swap_varied(&world, send, send_n, sizeof *send, recv_n);
+  for (int r = 0; r < world.size; r++) {
+    CHECK_EQ(recv_n[r], world.rank);
+    for (int i = 0; i < world.rank; i++) CHECK_EQ(got[r * world.rank + i], r);
+  }
+  mem_free(send_n), mem_free(recv_n), mem_free(send), mem_free(got);
+}
+
+static void test_json(void) {
+  json_t *json;
+  CHECK_FINE(json_from_text("{\"a\": 3, \"big\": \"720575940661339777\"}", "text", &json));
+  int64_t a = 0;
+  CHECK_FINE(json_take_int(json, "text", "a", 0, 5, &a));
+  CHECK_EQ(a, 3);
+  CHECK_EQ(json_take_int(json, "text", "a", 0, 2, &a).code, EXIT_USAGE);
+  uint64_t id;
+  CHECK_FINE(json_big_id(json_object_get(json, "big"), "text", &id));
+  CHECK(id == 720575940661339777u);
+  CHECK_FINE(json_set_path(json, "optimizer.clip=0.5"));
+  CHECK(json_real_value(json_object_get(json_object_get(json, "optimizer"), "clip")) == 0.5);
+  static const char *const known[] = {"a", "big"};
+  CHECK_EQ(json_only_keys(json, "text", known, 2).code, EXIT_USAGE);
+  json_decref(json);
+  CHECK_EQ(json_from_text("{\"a\":1,\"a\":2}", "text", &json).code, EXIT_USAGE);
+}
+
+static void test_rows(void) {
+  const eidx row_ptr[] = {0, 9, 9, 9, 10, 12};
+  gidx first[8];
+  rows_split(5, row_ptr, NULL, 0, 2, first);
+  CHECK_EQ(first[0], 0);
+  CHECK_EQ(first[1], 1);
+  CHECK_EQ(first[2], 5);
+  for (gidx i = 0; i < 5; i++) CHECK_EQ(rows_owner(first, 2, i), i >= 1);
+  rows_split(5, row_ptr, NULL, 0, 7, first);
+  for (int p = 0; p < 7; p++) CHECK(first[p] <= first[p + 1]);
+  CHECK_EQ(first[7], 5);
+  for (gidx i = 0; i < 5; i++) {
+    const int p = rows_owner(first, 7, i);
+    CHECK(first[p] <= i && i < first[p + 1]);
+  }
+  const gidx block[] = {0, 2, 3, 4, 5};
+  rows_split(5, row_ptr, block, 4, 2, first);
+  CHECK_EQ(first[1], 3);
+}
+
+int main(int argc, char **argv) {
+  test_start(&argc, &argv);
+  test_philox();
+  test_digest();
+  test_agree();
+  test_gather();
+  test_swap();
+  test_json();
+  test_rows();
+  return test_end();
+}
