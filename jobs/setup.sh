@@ -1,0 +1,62 @@
+#!/bin/bash
+# jobs/setup.sh [run|test|slurm]...: install what a fresh Debian or Ubuntu machine lacks. Safe to run again.
+#   run    (always)  compiler, CMake, Open MPI, parallel HDF5, METIS and the other libraries; Python with matplotlib
+#   test             also clang-format, shellcheck and a Python environment in .venv (libsonata, pyarrow, pandas ...)
+#   slurm            also Slurm and munge, for jobs/local-slurm
+# Without root it says what it would do and fails if something is missing. CUDA and NCCL are not installed: where the CUDA
+# Toolkit is found, the GPU backend is built.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+packages=(gcc make cmake ninja-build pkg-config git ca-certificates openmpi-bin libopenmpi-dev libhdf5-openmpi-dev
+  libmetis-dev libjansson-dev libssl-dev liblz4-dev libzstd-dev zlib1g-dev
+  python3 python3-h5py python3-numpy python3-matplotlib)
+wanted_venv=false
+for what in "$@"; do
+  case $what in
+    run) ;;
+    test) packages+=(clang-format shellcheck python3-venv hdf5-tools); wanted_venv=true ;;
+    slurm) packages+=(slurm-wlm munge libpmix-dev util-linux) ;;
+    *) echo "setup.sh: unknown word '$what'; known are run, test, slurm" >&2; exit 2 ;;
+  esac
+done
+
+command -v dpkg-query >/dev/null || {
+  echo "setup.sh: this script knows Debian and Ubuntu; elsewhere install the equivalents of: ${packages[*]}" >&2
+  exit 1
+}
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+done
+# A gcc, make, cmake or python3 of the user's own will do.
+kept=()
+for package in "${missing[@]}"; do
+  case $package in
+    gcc | make | cmake | git | python3 | shellcheck | clang-format) command -v "$package" >/dev/null && continue ;;
+  esac
+  kept+=("$package")
+done
+missing=("${kept[@]}")
+
+if ((${#missing[@]})); then
+  if [ "$(id -u)" != 0 ]; then
+    echo "setup.sh: missing packages; as root this script would run:" >&2
+    echo "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    exit 1
+  fi
+  echo "setup.sh: installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq
+  apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+if $wanted_venv; then
+  venv=$PWD/.venv modules=(numpy h5py pandas scipy matplotlib libsonata pyarrow)
+  if ! "$venv/bin/python" -c 'import numpy, h5py, pandas, scipy, matplotlib, libsonata, pyarrow' 2>/dev/null; then
+    echo "setup.sh: making .venv with ${modules[*]}"
+    /usr/bin/python3 -m venv "$venv"
+    "$venv/bin/pip" install -q --disable-pip-version-check "${modules[@]}"
+  fi
+fi
+echo "setup.sh: everything is installed"

@@ -1,0 +1,51 @@
+#!/bin/bash
+# The public face: every verb explains itself with an example, exit codes, one clear line for wrong words.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() {
+  echo "test_cli: $*" >&2
+  exit 1
+}
+
+# wrong CODE TEXT WORDS...: the command ends with CODE, one line on stderr that holds TEXT, nothing on stdout
+wrong() {
+  local code=$1 text=$2 rc=0
+  shift 2
+  "$FASCICLE" "$@" >"$work/out" 2>"$work/err" || rc=$?
+  [ "$rc" = "$code" ] || fail "'$*' ended with $rc, not $code: $(cat "$work/err")"
+  [ "$(wc -l <"$work/err")" = 1 ] || fail "'$*' printed not one line: $(cat "$work/err")"
+  grep -qF -- "$text" "$work/err" || fail "'$*' did not say '$text': $(cat "$work/err")"
+  [ ! -s "$work/out" ] || fail "'$*' wrote to stdout"
+}
+
+mapfile -t verbs < <("$FASCICLE" --help | sed -n '/^Verbs:/,/^$/p' | awk 'NR > 1 && NF { print $1 }')
+[ "${#verbs[@]}" -ge 1 ] || fail "no verbs"
+for verb in "${verbs[@]}"; do
+  "$FASCICLE" "$verb" --help >"$work/help" || fail "$verb --help failed"
+  grep -q "^Usage: fascicle $verb" "$work/help" || fail "$verb --help has no usage line"
+  sed -n '/^Example/,$p' "$work/help" | grep -q "fascicle $verb" || fail "$verb --help has no example"
+  awk 'length > 120 { exit 1 }' "$work/help" || fail "$verb --help has lines over 120 characters"
+  wrong 2 "unknown option --nonsense" "$verb" --nonsense
+done
+wrong 2 "unknown verb 'nonsense'" nonsense
+"$FASCICLE" --version | grep -q '^version' || fail "--version"
+check='import json, sys; facts = json.load(sys.stdin); assert facts["program"] == "fascicle" and facts["ranks"] == int(sys.argv[1])'
+"$FASCICLE" info --json | "$PYTHON" -c "$check" 1
+"$RANKS" 3 "$FASCICLE" info --json | "$PYTHON" -c "$check" 3
+
+# One clear line and the right code also under mpirun, from all ranks together.
+rc=0
+"$RANKS" 3 "$FASCICLE" info --nonsense >/dev/null 2>"$work/err" || rc=$?
+[ $rc = 2 ] || fail "3 ranks: exit code $rc, not 2"
+[ "$(grep -c 'unknown option' "$work/err")" = 1 ] || fail "3 ranks: not one line: $(cat "$work/err")"
+
+# Wrong launches: N copies of "rank 0 of 1".
+rc=0
+OMPI_COMM_WORLD_SIZE=4 "$FASCICLE" info >/dev/null 2>"$work/err" || rc=$?
+if [ $rc != 69 ] || ! grep -q 'srun --mpi=pmix' "$work/err"; then fail "wrong launch (OMPI): $rc $(cat "$work/err")"; fi
+rc=0
+SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 "$FASCICLE" info >/dev/null 2>"$work/err" || rc=$?
+[ $rc = 69 ] || fail "wrong launch (Slurm): $rc $(cat "$work/err")"
+SLURM_NTASKS=4 SLURM_JOB_ID=1 "$FASCICLE" info >/dev/null || fail "a plain verb inside a batch script must run"
+echo "cli: ${#verbs[@]} verbs"

@@ -1,0 +1,18 @@
+#!/bin/bash
+# tests/run.sh: install what is missing, build, and pass every test. Two builds: an optimised one that runs the whole suite, and
+# a checked one (active invariants, poisoned memory, AddressSanitizer and UBSan) that runs the unit tests again.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=../jobs/env.sh
+. jobs/env.sh
+jobs/setup.sh run test slurm
+jobs/build.sh build
+jobs/build.sh build-checked -DCMAKE_BUILD_TYPE=Debug -DFASCICLE_CHECKED=ON -DFASCICLE_SANITIZE=address,undefined \
+  -DFASCICLE_CUDA=off
+
+# Leaks are looked for in our code; MPI and its helpers keep memory of their own until the process ends.
+export ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+echo "== checked build: unit tests under AddressSanitizer and UBSan"
+ctest --test-dir build-checked --no-tests=error --output-on-failure -R '^test_.*_[0-9]+$' --timeout 600 "$@"
+echo "== optimised build: the whole suite"
+ctest --test-dir build --no-tests=error --output-on-failure "$@"
