@@ -1,0 +1,42 @@
+/* From the graph artifact to one rank's share. The file is ordered, so a share is one run of rows and one run
+ * of edges; nothing is redistributed. */
+#ifndef FASCICLE_LOAD_H
+#define FASCICLE_LOAD_H
+
+#include "connectome.h"
+#include "graph.h"
+
+/* Which rows each of `parts` ranks owns: first [parts + 1], the same on every rank. The cuts fall on the
+ * stored blocks where their number is a multiple of `parts`, else rows are balanced by in-degree + 1. */
+void load_split(const struct comm *comm, struct connectome_file *file, int parts, gidx *first);
+
+/* Where a rank's share lies in the file, and which neurons its rows are. */
+struct share {
+  gidx first; /* rows [first, first + n_own) */
+  lidx n_own;
+  eidx first_edge, n_edges; /* the run of edges: the range for connectome_counts, _impulses, _delays */
+  eidx *row_ptr;            /* [n_own + 1] offsets into the run, row_ptr[0] = 0 */
+  uint32_t *node;           /* [n_own] node id of each own row */
+};
+
+/* Local: the share of rows [first, last). Free with share_free. */
+void share_load(struct connectome_file *file, gidx first, gidx last, struct share *share);
+void share_free(struct share *share);
+
+/* The own row of a node, or -1 when another rank owns it. row_of_node [n_nodes] from
+ * connectome_row_of_node. */
+lidx share_row(const struct share *share, const uint32_t *row_of_node, nodeid node);
+
+/* Collective over the ranks of one replica (size = parts): this rank's graph for training, halo included.
+ * first_of_rank [size + 1] from load_split must outlive the graph. Agreed EXIT_INPUT when the graph holds
+ * parallel edges: two weights of one (pre, post) pair would be one parameter in some programs and two in
+ * others. Sources are read in slices: besides the graph itself 8 bytes an edge are held for a moment. Free
+ * with graph_free. */
+struct status load_graph(const struct comm *comm, struct connectome_file *file, const gidx *first_of_rank,
+                         struct graph *graph);
+
+/* Local: one value per edge of the share, in file order (the order that graph->near_edge and far_edge point
+ * into): synapse counts, or 1 each where the file has none. count [share->n_edges]. */
+void load_counts(struct connectome_file *file, const struct share *share, uint32_t *count);
+
+#endif
