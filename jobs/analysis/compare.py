@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Do two runs have the same spikes? If not: the first difference, and how the numbers part (compare.png, compare.csv).
+
+Usage: compare.py RUN_A RUN_B [--output PREFIX]      exit code 0 = the same, 1 = different"""
+import argparse
+import sys
+
+import numpy as np
+from fascicle_data import load_spikes, new_figure, save_csv
+
+
+def pairs(spikes):
+    """Spikes as sorted (step, node) rows."""
+    order = np.lexsort((spikes.node, spikes.step))
+    return np.stack([spikes.step[order], spikes.node[order]], axis=1)
+
+
+def first_difference(a, b):
+    """Index of the first row in which the two lists differ; None when they are the same."""
+    n = min(len(a), len(b))
+    differ = np.flatnonzero((a[:n] != b[:n]).any(axis=1))
+    if len(differ):
+        return int(differ[0])
+    return None if len(a) == len(b) else n
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("a")
+    parser.add_argument("b")
+    parser.add_argument("--output")
+    options = parser.parse_args()
+    spikes = load_spikes(options.a), load_spikes(options.b)
+    a, b = (pairs(s) for s in spikes)
+    at = first_difference(a, b)
+    if options.output:
+        steps = np.arange(max(s.first_step + s.n_steps for s in spikes))
+        counts = [np.bincount(s.step, minlength=len(steps)) for s in spikes]
+        save_csv(options.output + ".csv", ("step", "spikes_a", "spikes_b"), steps, *counts)
+        figure, axis = new_figure(figsize=(9, 4))
+        axis.plot(steps, np.cumsum(counts[0]), label=options.a)
+        axis.plot(steps, np.cumsum(counts[1]), label=options.b, linestyle="--")
+        axis.set(xlabel="step", ylabel="spikes so far")
+        axis.legend()
+        figure.savefig(options.output + ".png", dpi=150)
+    if at is None:
+        print(f"compare.py: the same {len(a)} spikes")
+        return
+    show = lambda rows: f"step {rows[at][0]}, node {rows[at][1]}" if at < len(rows) else "no more spikes"
+    sys.exit(f"compare.py: {len(a)} and {len(b)} spikes; first difference at spike {at}: {show(a)} against {show(b)}")
+
+
+if __name__ == "__main__":
+    main()
