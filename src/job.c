@@ -1,0 +1,260 @@
+#include "job.h"
+#include "backends.h"
+#include "build.h"
+#include "digest.h"
+#include "log.h"
+#include "mem.h"
+#include "watchdog.h"
+
+#include <omp.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct job job_defaults(void) {
+  return (struct job){.device = "auto", .transport = "auto", .resume = "none", .keep = 3, .watchdog = 300};
+}
+
+int job_options(struct job *job, struct option *rows) {
+  const struct option shared[JOB_OPTIONS] = {
+      {"config", OPTION_TEXT, "FILE", "JSON configuration", &job->config, 0, 0},
+      {"set", OPTION_LIST, "KEY=VALUE", "change one key of the configuration, such as a.b=3; may be repeated",
+       &job->set, 0, 0},
+      {"output", OPTION_TEXT, "DIR", "the run's folder", &job->output, 0, 0},
+      {"force", OPTION_FLAG, NULL, "start anew in a folder that holds a run: its results are removed",
+       &job->force, 0, 0},
+      {"resume", OPTION_TEXT, "FROM",
+       "auto: go on from the folder's latest checkpoint, or start; a file: from that checkpoint; none (the "
+       "default): start",
+       &job->resume, 0, 0},
+      {"checkpoint-every", OPTION_INT, "N", "steps between checkpoints; 0: only when asked to stop",
+       &job->checkpoint_every, 0, INT64_MAX},
+      {"keep", OPTION_INT, "K", "checkpoints kept (3)", &job->keep, 1, 1000000},
+      {"max-time", OPTION_REAL, "SECONDS", "then write a checkpoint and leave with code 75", &job->max_time,
+       0, 0},
+      {"device", OPTION_TEXT, "auto|cpu|cuda", "where to compute", &job->device, 0, 0},
+      {"transport", OPTION_TEXT, "auto|mpi|nccl", "how ranks talk", &job->transport, 0, 0},
+      {"parts", OPTION_INT, "P", "ranks that share one copy of the graph; ranks / P copies", &job->parts, 1,
+       1 << 24},
+      {"threads", OPTION_INT, "N", "threads of each rank (OMP_NUM_THREADS, else its share of the cores)",
+       &job->threads, 1, 4096},
+      {"memory", OPTION_REAL, "GIB", "memory that a rank may use (its share of the host's)", &job->memory_gib,
+       0, 0},
+      {"watchdog", OPTION_REAL, "SECONDS", "end the job after so long without progress (300; 0: never)",
+       &job->watchdog, 0, 0},
+      {"json", OPTION_FLAG, NULL, "the result as one JSON object on stdout", &job->json, 0, 0},
+  };
+  memcpy(rows, shared, sizeof shared);
+  return JOB_OPTIONS;
+}
+
+static struct status check_ranges(const struct job *job) {
+  if (job->max_time < 0) return failure(EXIT_USAGE, "--max-time %g: it must not be negative", job->max_time);
+  if (job->watchdog < 0) return failure(EXIT_USAGE, "--watchdog %g: it must not be negative", job->watchdog);
+  if (job->memory_gib < 0)
+    return failure(EXIT_USAGE, "--memory %g: it must not be negative", job->memory_gib);
+  return fine();
+}
+
+/* ---- the device ---- */
+
+/* Start the GPU of every rank, or of none. */
+static struct status start_everywhere(const struct comm *world, const struct job *job,
+                                      const struct backend *backend) {
+  const struct status mine = backend->start(job->local_rank, job->local_size);
+  const struct status all = agree(world, mine);
+  if (all.code && !mine.code) backend->stop();
+  return all;
+}
+
+static struct status choose_device(const struct comm *world, struct job *job) {
+  if (strcmp(job->device, "cpu")) {
+    const struct status s = start_everywhere(world, job, &backend_cuda);
+    if (!s.code) {
+      job->backend = &backend_cuda;
+      return fine();
+    }
+    if (!strcmp(job->device, "cuda")) return s;
+  }
+  job->backend = &backend_cpu;
+  return start_everywhere(world, job, &backend_cpu);
+}
+
+static struct status choose_transport(const struct comm *world, struct job *job) {
+  const bool on_gpu = job->backend == &backend_cuda;
+  if (!strcmp(job->transport, "nccl") && !on_gpu)
+    return failure(EXIT_USAGE, "--transport nccl: it joins GPUs, but the device is %s", job->backend->name);
+  const bool nccl =
+      !strcmp(job->transport, "nccl") || (!strcmp(job->transport, "auto") && on_gpu && world->size > 1);
+  job->via = nccl ? &transport_nccl : &transport_mpi;
+  return fine();
+}
+
+/* ---- threads and memory ---- */
+
+static void find_neighbours(const struct comm *world, struct job *job, struct comm *host) {
+  *host = (struct comm){0};
+  CHECK_MPI(MPI_Comm_split_type(world->mpi, MPI_COMM_TYPE_SHARED, world->rank, MPI_INFO_NULL, &host->mpi));
+  CHECK_MPI(MPI_Comm_set_errhandler(host->mpi, MPI_ERRORS_RETURN));
+  CHECK_MPI(MPI_Comm_rank(host->mpi, &host->rank));
+  CHECK_MPI(MPI_Comm_size(host->mpi, &host->size));
+  job->local_rank = host->rank, job->local_size = host->size;
+}
+
+/* Cores that this rank may run on, divided by the ranks of the host with the same cores: right with and
+ * without binding. */
+static int share_of_cores(const struct comm *host) {
+  cpu_set_t mine, *all = NEW(cpu_set_t, host->size);
+  CPU_ZERO(&mine);
+  sched_getaffinity(0, sizeof mine, &mine);
+  comm_gather(host, &mine, sizeof mine, all);
+  int sharers = 0;
+  for (int r = 0; r < host->size; r++) sharers += CPU_EQUAL(&mine, &all[r]);
+  mem_free(all);
+  const int n = CPU_COUNT(&mine) / sharers;
+  return n > 0 ? n : 1;
+}
+
+static void choose_threads(const struct comm *host, struct job *job) {
+  const char *wanted = getenv("OMP_NUM_THREADS");
+  const int share = share_of_cores(host), from_user = wanted ? atoi(wanted) : 0;
+  job->n_threads = job->threads ? (int)job->threads : from_user > 0 ? from_user : share;
+  omp_set_num_threads(job->n_threads);
+}
+
+static void choose_memory(struct job *job) {
+  const double gib = 1024.0 * 1024 * 1024;
+  const double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  job->memory_bytes = (int64_t)(job->memory_gib > 0 ? job->memory_gib * gib : host / (double)job->local_size);
+}
+
+/* ---- start and end ---- */
+
+static void say_choices(const struct comm *world, const struct job *job) {
+  char device[512];
+  job->backend->describe(device, sizeof device);
+  log_line("%d rank%s, %d thread%s each, %s, transport %s", world->size, world->size == 1 ? "" : "s",
+           job->n_threads, job->n_threads == 1 ? "" : "s", device, job->via->name);
+}
+
+struct status job_start(const struct comm *world, struct job *job) {
+  job->started = seconds_now();
+  time_utc(job->started_utc);
+  TRY(check_ranges(job));
+  struct comm host;
+  find_neighbours(world, job, &host);
+  choose_threads(&host, job);
+  choose_memory(job);
+  comm_free(&host);
+  TRY(choose_device(world, job));
+  TRY(choose_transport(world, job));
+  say_choices(world, job);
+  watchdog_start(job->watchdog);
+  return fine();
+}
+
+void job_stop(struct job *job) {
+  if (job->backend) job->backend->stop();
+  job->backend = NULL;
+}
+
+struct status job_grid(const struct comm *world, const struct job *job, int parts, struct grid *grid) {
+  TRY(grid_init(world, parts, grid));
+  TRY(job->via->open(&grid->replica_comm));
+  return job->via->open(&grid->part_comm);
+}
+
+void job_grid_close(struct grid *grid) {
+  if (grid->replica_comm.via) grid->replica_comm.via->close(&grid->replica_comm);
+  if (grid->part_comm.via) grid->part_comm.via->close(&grid->part_comm);
+  grid_free(grid);
+}
+
+enum request job_request(const struct job *job) {
+  if (job->max_time > 0 && seconds_now() - job->started >= job->max_time) return REQUEST_STOP;
+  return signals_pending();
+}
+
+/* ---- configuration and provenance ---- */
+
+static struct status read_config(const struct job *job, json_t **config) {
+  *config = NULL;
+  if (!job->config)
+    *config = json_object();
+  else
+    TRY(json_from_file(job->config, config));
+  if (!json_is_object(*config)) return failure(EXIT_USAGE, "%s: an object { } is wanted", job->config);
+  for (int i = 0; i < job->set.n; i++) TRY(json_set_path(*config, job->set.item[i]));
+  return fine();
+}
+
+struct status job_config(const struct comm *world, const struct job *job, json_t **config) {
+  char *text = NULL;
+  int64_t size = 0;
+  *config = NULL;
+  struct status s = fine();
+  if (world->rank == 0) {
+    s = read_config(job, config);
+    text = s.code ? NULL : json_line(*config);
+    size = text ? (int64_t)strlen(text) + 1 : 0;
+    json_decref(*config);
+    *config = NULL;
+  }
+  s = agree(world, s);
+  if (!s.code) {
+    comm_share(world, &size, sizeof size, 0);
+    char *shared = NEW(char, size);
+    if (text) memcpy(shared, text, (size_t)size);
+    comm_share(world, shared, size, 0);
+    s = json_from_text(shared, "configuration", config);
+    mem_free(shared);
+  }
+  free(text);
+  return s;
+}
+
+static json_t *hosts_of(const struct comm *world) {
+  enum { NAME = 64 };
+  char mine[NAME] = "?", *all = NEW(char, NAME *(int64_t)world->size);
+  gethostname(mine, sizeof mine - 1);
+  comm_gather(world, mine, sizeof mine, all);
+  json_t *hosts = json_object();
+  for (int r = 0; r < world->size; r++) {
+    const char *name = all + (int64_t)NAME * r;
+    const json_int_t n = json_integer_value(json_object_get(hosts, name));
+    json_object_set_new(hosts, name, json_integer(n + 1));
+  }
+  mem_free(all);
+  return hosts;
+}
+
+static void add_slurm(json_t *facts) {
+  static const char *const variable[] = {"SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID",
+                                         "SLURM_RESTART_COUNT"};
+  static const char *const key[] = {"slurm_job", "slurm_array_job", "slurm_array_task", "slurm_restarts"};
+  for (int i = 0; i < 4; i++)
+    if (getenv(variable[i])) json_object_set_new(facts, key[i], json_string(getenv(variable[i])));
+}
+
+json_t *job_provenance(const struct comm *world, const struct job *job, int parts) {
+  char device[512];
+  job->backend->describe(device, sizeof device);
+  json_t *facts = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "program",
+                            "fascicle", "version", BUILD_VERSION, "commit", BUILD_COMMIT, "build", BUILD_TYPE,
+                            "compiler", BUILD_COMPILER, "ranks", world->size, "parts", parts, "threads",
+                            job->n_threads, "device", job->backend->name, "device_text", device, "transport",
+                            job->via->name, "started_utc", job->started_utc);
+  json_object_set_new(facts, "ranks_of_host", hosts_of(world));
+  add_slurm(facts);
+  return facts;
+}
+
+void job_json_digest(const json_t *json, char text[65]) {
+  char *canonical = json_pretty(json);
+  struct sha256 s;
+  sha256_init(&s);
+  sha256_add(&s, canonical, strlen(canonical));
+  sha256_end(&s, text);
+  free(canonical);
+}
