@@ -1,20 +1,26 @@
-/* The recurrence of one rank, forward and backward: what every backend promises. Own rows i, B columns, K = T
- * M microsteps:
+/* The recurrence of one rank, forward and backward: what every backend promises. Own rows i, B columns,
+ * K = T M microsteps:
  *
- *   z_k = V s_k + d_t + b,  p_k = tanh(z_k),  s_{k+1} = (1 - a) s_k + a p_k,  t = k / M
+ *   z_k = V s_k + d_t + b,  p_k = tanh(z_k),  s_{k+1} = (1 - a) s_k + a p_k,  t = floor(k / M)
  *
- * and backwards, g = dL/ds_{k+1}:
- *   if (k+1) % M == 0:  g += dL/dout_t (output rows only)
- *   q = g a (1 - p_k^2);  db += q;  da += g (p_k - s_k);  dd_t += q;  dv_e += q[dst] s_k[src];  g = (1 - a) g
- * + V^T q
+ * and backwards for k = K - 1 .. 0, with g = dL/ds_{k+1}, 0 behind the last microstep:
  *
- * p_k is won back from two states: p_k = (s_{k+1} - (1-a) s_k) / a. */
+ *   if (k + 1) % M == 0:  g += dL/dout_t  (output rows only)
+ *   q = g a (1 - p_k^2);  db += q;  da += g (p_k - s_k);  dd_t += q  (input rows only)
+ *   dv_e += q[dst] s_k[src];  g = (1 - a) g + V^T q
+ *
+ * Only states are saved. p_k is won back from two of them, p_k = (s_{k+1} - (1 - a) s_k) / a; that loses
+ * digits where a is small, so rows with a < RECUR_SMALL_LEAK form z_k and p_k again in the backward pass.
+ * The same network, shape and graph split give the same bits in every run, for any number of threads. */
 #ifndef FASCICLE_RECUR_BACKEND_H
 #define FASCICLE_RECUR_BACKEND_H
 
 #include "fail.h"
 #include "graph.h"
 #include "types.h"
+
+/* Below this leak p_k is recomputed: 0.1 keeps the error of a recovered p_k under 1e-6. */
+#define RECUR_SMALL_LEAK 0.1f
 
 struct recur_shape {
   int batch, steps, microsteps; /* B (this replica's share), T, M */
@@ -31,7 +37,9 @@ struct recur_net {
 struct recur; /* the backend's state for one network and shape */
 
 struct recur_backend {
-  /* Local. All memory of a window is taken here; `recur_bytes` predicts it. */
+  /* Local. The graph must outlive the state. All memory of a window is taken here; `bytes` predicts it from
+   * the counts of the net alone (row_ptr and col are not read). Parameters, drive, states and d_output start
+   * as zeros. */
   struct status (*open)(const struct recur_net *net, int n_threads, struct recur **state);
   void (*close)(struct recur *state);
   int64_t (*bytes)(const struct recur_net *net);
@@ -44,7 +52,7 @@ struct recur_backend {
   float *(*drive)(struct recur *state);  /* [T][n_in][B] */
   float *(*output)(struct recur *state); /* [T][n_out][B], filled by forward */
 
-  /* Gradients: zeroed by backward_begin, complete after the last microstep. */
+  /* Gradients of one window: complete after backward_end or window_backward (not summed over windows). */
   float *(*d_value)(struct recur *state);
   float *(*d_leak)(struct recur *state);
   float *(*d_bias)(struct recur *state);
@@ -52,23 +60,25 @@ struct recur_backend {
   float *(*d_output)(struct recur *state); /* in: [T][n_out][B] */
 
   /* States s_k, [n_own + n_halo][B], 0 <= k <= K. state(0) is the caller's to fill (own rows; zeros for a
-   * cold start). */
+   * cold start) before each forward pass. Without want_gradient states k and k + 2 share memory: then only
+   * the newest two are valid. */
   float *(*state)(struct recur *state, int k);
   /* Gradient with respect to the state: [n_own + n_halo][B]; after backward, own rows hold dL/ds_0. */
   float *(*d_state)(struct recur *state);
 
   /* One microstep on a split graph. near may run while the halo rows of state(k) travel; far completes
-   * s_{k+1}. */
+   * s_{k+1}, own rows. */
   void (*forward_begin)(struct recur *state);
   void (*forward_near)(struct recur *state, int k);
   void (*forward_far)(struct recur *state, int k);
 
-  /* Backward: `far` makes q and the halo rows of V^T q, which then travel home while `near` does the own
-   * rows; `close` adds what arrived. */
+  /* Backward: `far` makes q and the halo rows of V^T q in d_state, which then travel home while `near` does
+   * the own rows; the transport's reduce_end adds what arrived to the own rows of d_state. `end` after
+   * microstep 0. */
   void (*backward_begin)(struct recur *state);
   void (*backward_far)(struct recur *state, int k);
   void (*backward_near)(struct recur *state, int k);
-  void (*backward_close)(struct recur *state, int k);
+  void (*backward_end)(struct recur *state);
 
   /* The whole window at once; only where n_halo = 0. May be one persistent kernel. */
   void (*window_forward)(struct recur *state);
