@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What a site may have to change, in one place; sourced by every script of jobs/. Set the variables before to override.
 # As root, or with fewer cores than ranks (laptops, containers), mpirun must be told that this is meant.
 if [ "$(id -u)" = 0 ]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
