@@ -16,7 +16,22 @@ static void describe(char *text, size_t size) {
   snprintf(text, size, "built without CUDA");
 }
 
-const struct backend backend_cuda = {.name = "cuda", .start = start, .stop = stop, .describe = describe};
+static void copy(void *to, const void *from, size_t bytes) {
+  (void)to, (void)from, (void)bytes;
+  DIE(EXIT_DEVICE, "this program was built without CUDA");
+}
+
+static int64_t peak(void) {
+  return 0;
+}
+
+const struct backend backend_cuda = {.name = "cuda",
+                                     .start = start,
+                                     .stop = stop,
+                                     .describe = describe,
+                                     .put = copy,
+                                     .get = copy,
+                                     .peak = peak};
 
 static struct status open_nothing(struct comm *comm) {
   (void)comm;
