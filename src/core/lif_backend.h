@@ -7,8 +7,12 @@
  *                    if V >= threshold: spike, V = reset, counter = refractory
  *   each spike:      ring[t + delay][target] += weight  along all out-edges
  *
- * I and V + I must fit int32: otherwise the run ends and the smallest (step, phase, node id) is reported. All
- * integers, so every backend, thread count and rank count gives the same bits. */
+ * A neuron that a stimulus makes fire at t skips all that: I must fit, then spike, V = reset, counter =
+ * refractory. A removed neuron has I = 0 and never fires, but leaks and counts down as any other.
+ *
+ * I and V + I must fit int32: otherwise the run ends and the smallest (step, phase, node id) is reported; the
+ * state is then of no further use. All integers, so every backend, thread count and rank count gives the same
+ * bits. */
 #ifndef FASCICLE_LIF_BACKEND_H
 #define FASCICLE_LIF_BACKEND_H
 
@@ -35,7 +39,9 @@ struct lif_net {
   bool wide;                /* sums of arrivals may leave int32: accumulate in int64 */
 };
 
-enum { LIF_SHIFTS = 64 };
+enum { LIF_MUTED = 1, LIF_REMOVED = 2 }; /* the bits of lif_net.mute */
+
+enum { LIF_SHIFTS = 256 };
 struct lif_params {
   int32_t threshold, reset;
   int n_shifts;
@@ -45,12 +51,12 @@ struct lif_params {
 
 enum lif_kind { LIF_CURRENT, LIF_POISSON, LIF_SPIKES };
 
-/* One stimulus, for own neurons. Random numbers: rng_draw(seed, id low, step, index | id high << 16, trial);
- * a neuron gets `value` when the first 53-bit uniform < probability. */
+/* One stimulus, for own neurons. Random numbers: rng_draw(seed, low half of id, low half of step, index |
+ * high half of id << 16, trial); a neuron gets `value` when rng_unit(v[0], v[1]) < probability. */
 struct lif_stimulus {
   enum lif_kind kind;
-  int index;                     /* its position in the configuration */
-  int64_t first_step, last_step; /* inclusive */
+  int index;                     /* its position in the configuration, 0..65535 */
+  int64_t first_step, last_step; /* inclusive; LIF_SPIKES: the first and last of `step` */
   int32_t value;                 /* current, or weight of a Poisson event; added to I */
   double probability;            /* LIF_POISSON, per step */
   lidx n;
@@ -84,8 +90,9 @@ struct lif_backend {
                         struct lif **state);
   void (*close)(struct lif *state);
 
-  /* Whole state in and out, host arrays: potential [n_own], counter [n_own], ring [max_delay][n_own]: slot d
-   * holds the sums due at step + d. `trial` keys the random numbers. */
+  /* Whole state in and out, host arrays: potential [n_own], counter [n_own], ring [n_own][max_delay]: entry d
+   * of a neuron is its sum due at step + d. `trial` keys the random numbers. Without `wide` the sums given
+   * must fit int32. */
   void (*write)(struct lif *state, int64_t step, uint32_t trial, const int32_t *potential,
                 const uint16_t *counter, const int64_t *ring);
   void (*read)(struct lif *state, int32_t *potential, uint16_t *counter, int64_t *ring);
@@ -95,7 +102,7 @@ struct lif_backend {
   void (*integrate)(struct lif *state, int n, struct lif_spikes *mine, struct lif_fault *fault);
 
   /* Spikes of all ranks in those n steps go along their out-edges into our ring, muted ones left out by the
-   * caller. Then the step number moves on by n. */
+   * caller; rows need not ascend within a step. Then the step number moves on by n. */
   void (*deliver)(struct lif *state, int n, const struct lif_spikes *all);
 
   /* Potentials of `n` own rows after the last integrated step. */

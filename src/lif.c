@@ -1,0 +1,198 @@
+#include "lif.h"
+#include "lif_exchange.h"
+#include "mem.h"
+#include "watchdog.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct lif_engine {
+  struct lif_exchange *exchange;
+  struct lif_spikes own,
+      sent; /* of the last batch; `sent` leaves muted neurons out and has arrays of its own */
+  int64_t sent_room;
+};
+
+struct status lif_open(const struct comm *comm, const struct lif_setup *setup, struct lif_run **run) {
+  struct lif_run *r = NEW_ZERO(struct lif_run, 1);
+  r->setup = *setup;
+  r->engine = NEW_ZERO(struct lif_engine, 1);
+  r->engine->exchange = lif_exchange_open(comm, setup->first_of_rank, setup->net->min_delay);
+  r->engine->sent.step_ptr = NEW_ZERO(int64_t, setup->net->min_delay + 1);
+  struct status s =
+      agree(comm, setup->backend->open(setup->net, &r->setup.params, setup->stimulus, setup->n_stimuli,
+                                       setup->seed, setup->n_threads, &r->state));
+  *run = r;
+  if (!s.code) return s;
+  *run = NULL;
+  lif_close(r);
+  return s;
+}
+
+void lif_close(struct lif_run *run) {
+  if (!run) return;
+  if (run->state) run->setup.backend->close(run->state);
+  lif_exchange_close(run->engine->exchange);
+  mem_free(run->engine->sent.row), mem_free(run->engine->sent.step_ptr), mem_free(run->engine);
+  mem_free(run);
+}
+
+/* ---- state ---- */
+
+void lif_state_init(const struct lif_net *net, struct lif_state *state) {
+  *state = (struct lif_state){.potential = NEW_ZERO(int32_t, net->n_own),
+                              .counter = NEW_ZERO(uint16_t, net->n_own),
+                              .ring = NEW_ZERO(int64_t, (int64_t)net->n_own * net->max_delay)};
+}
+
+void lif_state_free(struct lif_state *state) {
+  mem_free(state->potential), mem_free(state->counter), mem_free(state->ring);
+  *state = (struct lif_state){0};
+}
+
+static bool fits(int64_t x) {
+  return x >= INT32_MIN && x <= INT32_MAX;
+}
+
+/* Where the proof says that no sum can leave int32, a state that has one is another graph's, or damaged. */
+static struct status ring_check(const struct lif_net *net, const struct lif_state *state) {
+  if (net->wide) return fine();
+  const int64_t n = (int64_t)net->n_own * net->max_delay;
+  for (int64_t i = 0; i < n; i++)
+    if (!fits(state->ring[i]))
+      return failure(
+          EXIT_INPUT,
+          "the state given holds a sum of %lld for neuron %lld, which this graph's weights cannot reach; "
+          "it belongs to another graph or is damaged",
+          (long long)state->ring[i], (long long)net->id[i / net->max_delay]);
+  return fine();
+}
+
+struct status lif_write(struct lif_run *run, const struct comm *comm, const struct lif_state *state,
+                        uint32_t trial) {
+  TRY(agree(comm, ring_check(run->setup.net, state)));
+  run->setup.backend->write(run->state, state->step, trial, state->potential, state->counter, state->ring);
+  run->step = state->step;
+  return fine();
+}
+
+void lif_read(const struct lif_run *run, struct lif_state *state) {
+  run->setup.backend->read(run->state, state->potential, state->counter, state->ring);
+  state->step = run->step;
+}
+
+void lif_potentials(const struct lif_run *run, lidx n, const lidx *row, int32_t *potential) {
+  run->setup.backend->potentials(run->state, n, row, potential);
+}
+
+/* ---- batches ---- */
+
+/* Own spikes without those of muted neurons, which are recorded but go nowhere. */
+static const struct lif_spikes *audible(struct lif_run *run) {
+  struct lif_engine *g = run->engine;
+  const struct lif_net *net = run->setup.net;
+  if (!net->mute) return &g->own;
+  if (g->own.n > g->sent_room) {
+    mem_free(g->sent.row);
+    g->sent_room = g->own.n + g->own.n / 2;
+    g->sent.row = NEW(uint32_t, g->sent_room);
+  }
+  int64_t n = 0;
+  for (int k = 0; k < g->own.n_steps; k++) {
+    g->sent.step_ptr[k] = n;
+    for (int64_t at = g->own.step_ptr[k]; at < g->own.step_ptr[k + 1]; at++)
+      if (!(net->mute[g->own.row[at] - net->first] & LIF_MUTED)) g->sent.row[n++] = g->own.row[at];
+  }
+  g->sent.step_ptr[g->own.n_steps] = g->sent.n = n;
+  g->sent.n_steps = g->own.n_steps;
+  return &g->sent;
+}
+
+/* The steps before a fault stand; what fired at it or after it is removed. */
+static void cut_at_fault(struct lif_run *run, struct lif_batch *batch) {
+  struct lif_spikes *own = &run->engine->own;
+  if (batch->fault.step == LIF_NO_FAULT) return;
+  batch->n_steps = (int)(batch->fault.step - batch->step);
+  own->n_steps = batch->n_steps;
+  own->n = own->step_ptr[own->n_steps];
+}
+
+static int64_t count_events(const struct lif_net *net, const struct lif_spikes *all) {
+  int64_t events = 0;
+  for (int64_t at = 0; at < all->n; at++)
+    events += net->out_ptr[all->row[at] + 1] - net->out_ptr[all->row[at]];
+  return events;
+}
+
+void lif_batch(struct lif_run *run, const struct comm *comm, int64_t n, enum request request,
+               struct lif_batch *batch) {
+  const struct lif_net *net = run->setup.net;
+  const int n_steps = n < net->min_delay ? (int)n : net->min_delay;
+  *batch = (struct lif_batch){.step = run->step, .n_steps = n_steps, .own = &run->engine->own};
+  run->setup.backend->integrate(run->state, n_steps, &run->engine->own, &batch->fault);
+  struct lif_spikes all;
+  int strongest = (int)request;
+  lif_exchange_spikes(run->engine->exchange, comm, audible(run), &strongest, &batch->fault, &all);
+  batch->request = (enum request)strongest;
+  cut_at_fault(run, batch);
+  if (batch->fault.step == LIF_NO_FAULT) {
+    batch->sent = all.n, batch->events = count_events(net, &all);
+    run->setup.backend->deliver(run->state, n_steps, &all);
+  }
+  run->step += batch->n_steps;
+  pulse("simulation step");
+}
+
+static int by_id(const void *a, const void *b) {
+  const nodeid x = *(const nodeid *)a, y = *(const nodeid *)b;
+  return (x > y) - (x < y);
+}
+
+void lif_own_nodes(const struct lif_run *run, const struct lif_batch *batch, nodeid *id) {
+  const struct lif_net *net = run->setup.net;
+  for (int k = 0; k < batch->own->n_steps; k++) {
+    const int64_t from = batch->own->step_ptr[k], to = batch->own->step_ptr[k + 1];
+    bool ascends = true;
+    for (int64_t at = from; at < to; at++) {
+      id[at] = net->id[batch->own->row[at] - net->first];
+      ascends &= at == from || id[at - 1] < id[at];
+    }
+    if (!ascends) qsort(id + from, (size_t)(to - from), sizeof *id, by_id);
+  }
+}
+
+/* ---- faults ---- */
+
+static struct lif_fault own_pending(const struct lif_run *run) {
+  const struct lif_net *net = run->setup.net;
+  struct lif_fault least = {.step = LIF_NO_FAULT};
+  struct lif_state state;
+  lif_state_init(net, &state);
+  lif_read(run, &state);
+  for (lidx i = 0; i < net->n_own; i++)
+    for (int d = 0; d < net->max_delay; d++) {
+      const int64_t sum = state.ring[(int64_t)i * net->max_delay + d];
+      if (!fits(sum))
+        least = lif_fault_smaller(least, (struct lif_fault){run->step + d, LIF_INPUT, net->id[i], sum});
+    }
+  lif_state_free(&state);
+  return least;
+}
+
+void lif_final_check(const struct lif_run *run, const struct comm *comm, struct lif_fault *fault) {
+  *fault = run->setup.net->wide ? own_pending(run) : (struct lif_fault){.step = LIF_NO_FAULT};
+  struct lif_fault *all = NEW(struct lif_fault, comm->size);
+  comm_gather(comm, fault, sizeof *fault, all);
+  for (int r = 0; r < comm->size; r++) *fault = lif_fault_smaller(*fault, all[r]);
+  mem_free(all);
+}
+
+struct status lif_fault_status(const struct lif_fault *fault, const char *body) {
+  const char *what = fault->phase == LIF_INPUT ? "the sum of its inputs" : "its potential plus its input";
+  return failure(
+      EXIT_RUNTIME,
+      "step %lld, neuron %lld%s%s: %s is %lld, outside -2147483648..2147483647; use smaller weights "
+      "(convert --scale) or weaker stimuli",
+      (long long)fault->step, (long long)fault->node, body ? ", body id " : "", body ? body : "", what,
+      (long long)fault->value);
+}
