@@ -32,4 +32,5 @@ const struct backend backend_cpu = {.name = "cpu",
                                     .describe = describe,
                                     .put = copy,
                                     .get = copy,
-                                    .peak = mem_peak};
+                                    .peak = mem_peak,
+                                    .lif = &lif_plain};
