@@ -130,10 +130,11 @@ static struct status unknown_character(const char *source, const struct text *te
   char shown[5];
   text_encode(text->code[at], shown);
   if (text->code[at] < ' ') strcpy(shown, "?");
-  return failure(EXIT_INPUT,
-                 "%s: line %lld, column %lld: the character '%s' (U+%04X) does not occur in the text that the "
-                 "model was trained on; remove or replace it",
-                 source, (long long)line, (long long)column, shown, text->code[at]);
+  return failure(
+      EXIT_INPUT,
+      "%s: line %lld, column %lld: the character '%s' (U+%04X) does not occur in the text that the "
+      "model was trained on; remove or replace it",
+      source, (long long)line, (long long)column, shown, text->code[at]);
 }
 
 struct status text_tokens(const char *source, const struct text *text, const struct vocabulary *vocabulary,

@@ -1,6 +1,7 @@
 /* The cpu backend: the specification that every other backend is held against. */
 #include "backends.h"
 #include "mem.h"
+#include "model_cpu.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,4 +34,5 @@ const struct backend backend_cpu = {.name = "cpu",
                                     .put = copy,
                                     .get = copy,
                                     .peak = mem_peak,
-                                    .lif = &lif_plain};
+                                    .lif = &lif_plain,
+                                    .model = &model_cpu};

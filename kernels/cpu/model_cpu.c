@@ -18,9 +18,9 @@ static void open_gradient(struct model *m) {
   const int64_t n = m->at.at[MODEL_BLOCKS];
   for (int a = MODEL_GRADIENT; a < MODEL_ARRAYS; a++) m->array[a] = NEW_ZERO(float, n);
   m->d_table = NEW(double, s->n_in *(int64_t)s->vocabulary);
-  m->d_logit_rows = NEW_ZERO(float, (int64_t)s->steps *s->batch *m->padded);
-  m->d_readout_part = NEW(float, s->n_out *m->padded);
-  m->d_readout_sum = NEW(double, s->n_out *m->padded);
+  m->d_logit_rows = NEW_ZERO(float, (int64_t)s->steps * s->batch * m->padded);
+  m->d_readout_part = NEW(float, s->n_out * m->padded);
+  m->d_readout_sum = NEW(double, s->n_out * m->padded);
   m->chunk_sum = NEW(double, n / SQUARES_CHUNK + 1);
 }
 
@@ -35,10 +35,10 @@ static struct status open_model(const struct model_shape *s, bool want_gradient,
   m->scale = NEW(float, s->n_edges);
   for (eidx e = 0; e < s->n_edges; e++) m->scale[e] = 1;
   m->leak = NEW_ZERO(float, s->n_own);
-  m->token = NEW_ZERO(int32_t, (int64_t)s->steps *s->batch);
+  m->token = NEW_ZERO(int32_t, (int64_t)s->steps * s->batch);
   m->table = NEW(float, s->n_in *(int64_t)s->vocabulary);
-  m->embedding_cols = NEW(float, (int64_t)s->embedding *s->vocabulary);
-  m->logit = NEW(float, (int64_t)s->steps *s->vocabulary *s->batch);
+  m->embedding_cols = NEW(float, (int64_t)s->embedding * s->vocabulary);
+  m->logit = NEW(float, (int64_t)s->steps * s->vocabulary * s->batch);
   m->position_nats = NEW_ZERO(double, s->steps);
   if (want_gradient) open_gradient(m);
   return fine();
@@ -66,15 +66,6 @@ static float *array(struct model *m, enum model_array which) {
   return m->array[which];
 }
 
-static void read_array(struct model *m, enum model_array which, int64_t first, int64_t n, float *host) {
-  if (n) memcpy(host, m->array[which] + first, (size_t)n * sizeof *host);
-}
-
-static void write_array(struct model *m, enum model_array which, int64_t first, int64_t n,
-                        const float *host) {
-  if (n) memcpy(m->array[which] + first, host, (size_t)n * sizeof *host);
-}
-
 static void set_scale(struct model *m, const float *scale) {
   if (m->shape.n_edges) memcpy(m->scale, scale, (size_t)m->shape.n_edges * sizeof *scale);
 }
@@ -89,7 +80,8 @@ static void load_core(struct model *m, float *value, float *leak, float *bias) {
   const float *rho = model_at(m, MODEL_PARAMETERS, MODEL_LEAK);
   multiply(m->scale, model_at(m, MODEL_PARAMETERS, MODEL_EDGES), m->shape.n_edges, value);
   for (lidx i = 0; i < m->shape.n_own; i++) leak[i] = m->leak[i] = (float)(1 / (1 + exp(-(double)rho[i])));
-  read_array(m, MODEL_PARAMETERS, m->at.at[MODEL_BIAS], m->shape.n_own, bias);
+  if (m->shape.n_own == 0) return;
+  memcpy(bias, model_at(m, MODEL_PARAMETERS, MODEL_BIAS), (size_t)m->shape.n_own * sizeof *bias);
 }
 
 /* dtheta = c dv;  drho = a (1 - a) da */
@@ -97,7 +89,8 @@ static void take_core(struct model *m, const float *d_value, const float *d_leak
   float *d_rho = model_at(m, MODEL_GRADIENT, MODEL_LEAK);
   multiply(m->scale, d_value, m->shape.n_edges, model_at(m, MODEL_GRADIENT, MODEL_EDGES));
   for (lidx i = 0; i < m->shape.n_own; i++) d_rho[i] = m->leak[i] * (1 - m->leak[i]) * d_leak[i];
-  write_array(m, MODEL_GRADIENT, m->at.at[MODEL_BIAS], m->shape.n_own, d_bias);
+  if (m->shape.n_own == 0) return;
+  memcpy(model_at(m, MODEL_GRADIENT, MODEL_BIAS), d_bias, (size_t)m->shape.n_own * sizeof *d_bias);
 }
 
 static float *logit(struct model *m) {
@@ -119,8 +112,6 @@ const struct model_backend model_cpu = {.open = open_model,
                                         .close = close_model,
                                         .bytes = bytes,
                                         .array = array,
-                                        .read = read_array,
-                                        .write = write_array,
                                         .set_scale = set_scale,
                                         .load_core = load_core,
                                         .take_core = take_core,

@@ -1,6 +1,6 @@
-/* Where arrays live and who computes. One table per backend, all entries required; lif_backend.h and
- * recur_backend.h say what each job's entries promise. The cpu backend is the specification: every other one
- * is held against it. */
+/* Where arrays live and who computes. One table per backend, all entries required; lif_backend.h,
+ * recur_backend.h and model_backend.h say what each job's entries promise. The cpu backend is the
+ * specification: every other one is held against it. */
 #ifndef FASCICLE_BACKEND_H
 #define FASCICLE_BACKEND_H
 
@@ -9,6 +9,7 @@
 
 struct lif_backend;
 struct recur_backend;
+struct model_backend;
 
 struct backend {
   const char *name;
@@ -31,6 +32,7 @@ struct backend {
 
   const struct lif_backend *lif;
   const struct recur_backend *recur;
+  const struct model_backend *model;
 };
 
 #endif

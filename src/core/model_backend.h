@@ -77,12 +77,9 @@ struct model_backend {
   void (*close)(struct model *model);
   int64_t (*bytes)(const struct model_shape *shape, bool want_gradient);
 
-  /* An array in the backend's memory [layout.at[MODEL_BLOCKS]], valid until close; for sums over ranks. */
+  /* An array in the backend's memory [layout.at[MODEL_BLOCKS]], valid until close; the backend's put and
+   * get move it. */
   float *(*array)(struct model *model, enum model_array which);
-  /* Between an array and host memory. */
-  void (*read)(struct model *model, enum model_array which, int64_t first, int64_t n, float *host);
-  void (*write)(struct model *model, enum model_array which, int64_t first, int64_t n, const float *host);
-
   /* c [n_edges] from host memory; 1 until set. */
   void (*set_scale)(struct model *model, const float *scale);
   /* value = c theta, leak = sigmoid(rho), bias: from the parameters into the recurrence. */

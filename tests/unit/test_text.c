@@ -35,8 +35,8 @@ static void test_decode(void) {
 
 static void test_not_utf8(void) {
   /* stray continuation, cut short, overlong, surrogate, beyond the last code point */
-  static const char *const bad[] = {"ab\n\x80", "a\xC3", "\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
-                                    "\xE0\x80\x80"};
+  static const char *const bad[] = {"ab\n\x80",         "a\xC3",       "\xC0\x80", "\xED\xA0\x80",
+                                    "\xF4\x90\x80\x80", "\xE0\x80\x80"};
   struct text t;
   for (int i = 0; i < 6; i++) {
     const struct status s = text_decode("f.txt", bad[i], (int64_t)strlen(bad[i]), &t);
