@@ -5,9 +5,12 @@ if [ "$(id -u)" = 0 ]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_RO
 export OMPI_MCA_rmaps_base_oversubscribe=${OMPI_MCA_rmaps_base_oversubscribe:-1}
 export OMPI_MCA_mpi_yield_when_idle=${OMPI_MCA_mpi_yield_when_idle:-1}
 # Modules, on a cluster: module load gcc openmpi hdf5 cuda nccl
-# Where the program is: the build in this tree, else the installed one.
+# Where the program is: the build in this tree, the one installed with these scripts, else the one in PATH.
 if [ -z "${FASCICLE:-}" ]; then
-  FASCICLE=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build/fascicle
-  [ -x "$FASCICLE" ] || FASCICLE=$(command -v fascicle || echo fascicle)
+  here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+  for FASCICLE in "$here/../build/fascicle" "$here/../../../bin/fascicle" fascicle; do
+    if command -v "$FASCICLE" >/dev/null; then break; fi
+  done
+  FASCICLE=$(command -v "$FASCICLE" || echo fascicle)
 fi
 export FASCICLE
