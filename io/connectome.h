@@ -95,6 +95,11 @@ void connectome_targets(struct connectome_file *file, eidx first, eidx n, uint32
 void connectome_impulses(struct connectome_file *file, eidx first, eidx n, int16_t *impulse);
 void connectome_delays(struct connectome_file *file, eidx first, eidx n, uint16_t *delay);
 void connectome_counts(struct connectome_file *file, eidx first, eidx n, uint32_t *count);
+/* The source-major copy, only when `streamable`: ptr [n_nodes + 1] by row of source; the edges of one source
+ * ascend by row of target. */
+void connectome_out_ptr(struct connectome_file *file, gidx first, int64_t n, eidx *ptr);
+void connectome_out(struct connectome_file *file, eidx first, eidx n, uint32_t *target_row, int16_t *weight,
+                    uint16_t *delay);
 void connectome_body_ids(struct connectome_file *file, gidx first, int64_t n, uint64_t *body_id);
 /* All names [n_nodes]; free each and the array with mem_free. Only when has_names. */
 char **connectome_names(struct connectome_file *file);

@@ -5,8 +5,7 @@
 #include "comm.h"
 #include "types.h"
 
-enum ftype { F_U8, F_I16, F_U16, F_I32, F_U32, F_I64, F_U64, F_F32, F_F64 };
-size_t ftype_bytes(enum ftype type);
+#include "ftype.h"
 
 struct field {
   const char *name; /* path in the file: "lif/potential" */

@@ -1,0 +1,317 @@
+/* Opening an artifact and reading ranges of it. */
+#include "connectome_inside.h"
+#include "mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- opening ---- */
+
+static struct status missing(const struct h5_file *h5, const char *what) {
+  return failure(EXIT_INPUT, "%s: damaged or incomplete: %s is missing; make the file again", h5->path, what);
+}
+
+static struct status check_format(struct h5_file *h5) {
+  char *format = h5_text(h5, "/", "format");
+  struct status s = fine();
+  int64_t version = 0;
+  if (!format)
+    s = failure(
+        EXIT_INPUT,
+        "%s: an HDF5 file, but not a fascicle graph (no attribute 'format'); `fascicle convert` makes one",
+        h5->path);
+  else if (strcmp(format, CONNECTOME_FORMAT))
+    s = failure(EXIT_INPUT, "%s: holds a '%.60s', not a '%s'", h5->path, format, CONNECTOME_FORMAT);
+  else if (!h5_number(h5, "/", "format_version", &version))
+    s = missing(h5, "attribute 'format_version'");
+  else if (version != CONNECTOME_VERSION)
+    s = failure(EXIT_INPUT, "%s: graph format version %lld; this program reads version %d", h5->path,
+                (long long)version, CONNECTOME_VERSION);
+  mem_free(format);
+  return s;
+}
+
+static struct status take_text(struct h5_file *h5, const char *name, char *to, size_t size) {
+  char *text = h5_text(h5, "/", name);
+  if (!text) return missing(h5, name);
+  const bool fits = snprintf(to, size, "%s", text) < (int)size;
+  mem_free(text);
+  return fits ? fine() : failure(EXIT_INPUT, "%s: attribute '%s' is too long", h5->path, name);
+}
+
+static struct status take_number(struct h5_file *h5, const char *at, const char *name, int64_t low,
+                                 int64_t high, int64_t *value) {
+  if (!h5_number(h5, at, name, value)) return missing(h5, name);
+  if (*value >= low && *value <= high) return fine();
+  return failure(EXIT_INPUT, "%s: attribute '%s' is %lld, not within %lld..%lld", h5->path, name,
+                 (long long)*value, (long long)low, (long long)high);
+}
+
+static struct status take_facts(struct h5_file *h5, struct connectome_facts *f) {
+  int64_t least, most, parallel, blocks;
+  TRY(take_text(h5, "population", f->population, sizeof f->population));
+  TRY(take_text(h5, "graph_digest", f->graph_digest, sizeof f->graph_digest));
+  TRY(take_text(h5, "order_digest", f->order_digest, sizeof f->order_digest));
+  TRY(take_number(h5, "/", "n_nodes", 0, UINT32_MAX, &f->n_nodes));
+  TRY(take_number(h5, "/", "n_edges", 0, INT64_MAX / 64, &f->n_edges));
+  TRY(take_number(h5, "/", "min_delay", 0, UINT16_MAX, &least));
+  TRY(take_number(h5, "/", "max_delay", least, UINT16_MAX, &most));
+  TRY(take_number(h5, "/", "max_in_impulse", 0, INT64_MAX, &f->max_in_impulse));
+  TRY(take_number(h5, "/", "parallel_edges", 0, 1, &parallel));
+  if (!h5_is_group(h5, "/order")) return missing(h5, "group /order");
+  TRY(take_number(h5, "/order", "blocks", 0, 1 << 30, &blocks));
+  f->min_delay = (int)least, f->max_delay = (int)most, f->constant_delay = least == most;
+  f->parallel_edges = parallel, f->n_blocks = (int)blocks;
+  return fine();
+}
+
+/* One-dimensional, of the length and type promised. */
+static struct status check_set(struct h5_file *h5, const char *path, enum ftype type, int64_t n,
+                               bool required) {
+  struct h5_shape shape;
+  if (!h5_shape(h5, path, &shape)) return required ? missing(h5, path) : fine();
+  if (shape.rank != 1 || shape.n != n)
+    return failure(EXIT_INPUT, "%s: damaged: %s holds %lld elements, not %lld", h5->path, path,
+                   (long long)shape.n, (long long)n);
+  if (shape.type != type)
+    return failure(EXIT_INPUT, "%s: damaged: %s is not of type %s", h5->path, path, ftype_name(type));
+  return fine();
+}
+
+static struct status check_sets(struct h5_file *h5, struct connectome_facts *f) {
+  char path[CONNECTOME_NAME];
+  const char *p = f->population;
+  TRY(check_set(h5, node_path(p, "0/body_id", path), F_U64, f->n_nodes, true));
+  f->has_names = h5_has(h5, node_path(p, "0/name", path));
+  TRY(check_set(h5, edge_path(p, "source_node_id", path), F_U32, f->n_edges, true));
+  TRY(check_set(h5, edge_path(p, "target_node_id", path), F_U32, f->n_edges, true));
+  TRY(check_set(h5, edge_path(p, "0/impulse", path), F_I16, f->n_edges, true));
+  TRY(check_set(h5, edge_path(p, "0/delay_steps", path), F_U16, f->n_edges, true));
+  TRY(check_set(h5, edge_path(p, "0/nsyns", path), F_U32, f->n_edges, false));
+  f->has_counts = h5_has(h5, path);
+  TRY(check_set(h5, "/order/row_ptr", F_I64, f->n_nodes + 1, true));
+  f->ordered = h5_has(h5, "/order/row_of_node");
+  if (f->ordered) TRY(check_set(h5, "/order/row_of_node", F_U32, f->n_nodes, true));
+  if (f->ordered) TRY(check_set(h5, "/order/node_of_row", F_U32, f->n_nodes, true));
+  if (f->n_blocks) TRY(check_set(h5, "/order/block", F_I64, (int64_t)f->n_blocks + 1, true));
+  f->streamable = h5_is_group(h5, "/out");
+  if (f->streamable) TRY(check_set(h5, "/out/ptr", F_I64, f->n_nodes + 1, true));
+  if (f->streamable) TRY(check_set(h5, "/out/target_row", F_U32, f->n_edges, true));
+  if (f->streamable) TRY(check_set(h5, "/out/weight", F_I16, f->n_edges, true));
+  if (f->streamable) TRY(check_set(h5, "/out/delay", F_U16, f->n_edges, true));
+  return fine();
+}
+
+static struct status check_file(struct connectome_file *file) {
+  TRY(check_format(&file->h5));
+  TRY(take_facts(&file->h5, &file->facts));
+  return check_sets(&file->h5, &file->facts);
+}
+
+struct status connectome_open_alone(const char *path, struct connectome_file **file) {
+  *file = NEW_ZERO(struct connectome_file, 1);
+  struct status s = h5_open(path, &(*file)->h5);
+  if (!s.code) s = check_file(*file);
+  if (!s.code) return s;
+  connectome_close(*file);
+  *file = NULL;
+  return s;
+}
+
+struct status connectome_open(const struct comm *comm, const char *path, struct connectome_file **file) {
+  struct status s = agree(comm, connectome_open_alone(path, file));
+  if (!s.code && !comm_equal(comm, &(*file)->facts, sizeof(*file)->facts))
+    s = failure(
+        EXIT_INPUT,
+        "%s: the hosts see different files under this name; put the graph on a file system that all share",
+        path);
+  if (!s.code) return s;
+  connectome_close(*file);
+  *file = NULL;
+  return s;
+}
+
+const struct connectome_facts *connectome_facts(const struct connectome_file *file) {
+  return &file->facts;
+}
+
+void connectome_close(struct connectome_file *file) {
+  if (!file) return;
+  h5_close(&file->h5);
+  mem_free(file);
+}
+
+/* ---- ranges ---- */
+
+static _Noreturn void broken(const struct connectome_file *file, const char *what, int64_t at,
+                             int64_t value) {
+  DIE(EXIT_INPUT, "%s: damaged: %s, element %lld is %lld; make the file again", file->h5.path, what,
+      (long long)at, (long long)value);
+}
+
+void connectome_row_ptr(struct connectome_file *file, gidx first, int64_t n, eidx *row_ptr) {
+  h5_read(&file->h5, "/order/row_ptr", F_I64, first, n, row_ptr);
+  for (int64_t i = 0; i < n; i++)
+    if (row_ptr[i] < (i ? row_ptr[i - 1] : 0) || row_ptr[i] > file->facts.n_edges ||
+        (first + i == 0 && row_ptr[i]) ||
+        (first + i == file->facts.n_nodes && row_ptr[i] != file->facts.n_edges))
+      broken(file, "/order/row_ptr", first + i, row_ptr[i]);
+}
+
+/* A permutation of 0 .. n - 1, or the identity where there is none. */
+static void read_permutation(struct connectome_file *file, const char *path, uint32_t *to) {
+  const int64_t n = file->facts.n_nodes;
+  if (!file->facts.ordered) {
+    for (int64_t i = 0; i < n; i++) to[i] = (uint32_t)i;
+    return;
+  }
+  h5_read(&file->h5, path, F_U32, 0, n, to);
+  bool *seen = NEW_ZERO(bool, n);
+  for (int64_t i = 0; i < n; i++) {
+    if (to[i] >= n || seen[to[i]]) broken(file, path, i, to[i]);
+    seen[to[i]] = true;
+  }
+  mem_free(seen);
+}
+
+void connectome_row_of_node(struct connectome_file *file, uint32_t *row_of_node) {
+  read_permutation(file, "/order/row_of_node", row_of_node);
+}
+
+void connectome_node_of_row(struct connectome_file *file, uint32_t *node_of_row) {
+  read_permutation(file, "/order/node_of_row", node_of_row);
+}
+
+void connectome_blocks(struct connectome_file *file, int64_t *block) {
+  const int n = file->facts.n_blocks;
+  if (!n) return;
+  h5_read(&file->h5, "/order/block", F_I64, 0, n + 1, block);
+  for (int i = 0; i <= n; i++)
+    if (block[i] < (i ? block[i - 1] : 0) || (i == n && block[i] != file->facts.n_nodes) || (!i && block[i]))
+      broken(file, "/order/block", i, block[i]);
+}
+
+static void read_edges(struct connectome_file *file, const char *name, enum ftype type, eidx first, eidx n,
+                       void *to) {
+  char path[CONNECTOME_NAME];
+  h5_read(&file->h5, edge_path(file->facts.population, name, path), type, first, n, to);
+}
+
+static void read_node_ids(struct connectome_file *file, const char *name, eidx first, eidx n, uint32_t *to) {
+  read_edges(file, name, F_U32, first, n, to);
+  for (eidx e = 0; e < n; e++)
+    if (to[e] >= file->facts.n_nodes) broken(file, name, first + e, to[e]);
+}
+
+void connectome_sources(struct connectome_file *file, eidx first, eidx n, uint32_t *source) {
+  read_node_ids(file, "source_node_id", first, n, source);
+}
+
+void connectome_targets(struct connectome_file *file, eidx first, eidx n, uint32_t *target) {
+  read_node_ids(file, "target_node_id", first, n, target);
+}
+
+void connectome_impulses(struct connectome_file *file, eidx first, eidx n, int16_t *impulse) {
+  read_edges(file, "0/impulse", F_I16, first, n, impulse);
+}
+
+void connectome_delays(struct connectome_file *file, eidx first, eidx n, uint16_t *delay) {
+  const struct connectome_facts *f = &file->facts;
+  if (f->constant_delay) {
+    for (eidx e = 0; e < n; e++) delay[e] = (uint16_t)f->min_delay;
+    return;
+  }
+  read_edges(file, "0/delay_steps", F_U16, first, n, delay);
+  for (eidx e = 0; e < n; e++)
+    if (delay[e] < f->min_delay || delay[e] > f->max_delay)
+      broken(file, "0/delay_steps", first + e, delay[e]);
+}
+
+void connectome_counts(struct connectome_file *file, eidx first, eidx n, uint32_t *count) {
+  read_edges(file, "0/nsyns", F_U32, first, n, count);
+}
+
+void connectome_out_ptr(struct connectome_file *file, gidx first, int64_t n, eidx *ptr) {
+  h5_read(&file->h5, "/out/ptr", F_I64, first, n, ptr);
+  for (int64_t i = 0; i < n; i++)
+    if (ptr[i] < (i ? ptr[i - 1] : 0) || ptr[i] > file->facts.n_edges)
+      broken(file, "/out/ptr", first + i, ptr[i]);
+}
+
+void connectome_out(struct connectome_file *file, eidx first, eidx n, uint32_t *target_row, int16_t *weight,
+                    uint16_t *delay) {
+  h5_read(&file->h5, "/out/target_row", F_U32, first, n, target_row);
+  h5_read(&file->h5, "/out/weight", F_I16, first, n, weight);
+  h5_read(&file->h5, "/out/delay", F_U16, first, n, delay);
+  for (eidx e = 0; e < n; e++)
+    if (target_row[e] >= file->facts.n_nodes) broken(file, "/out/target_row", first + e, target_row[e]);
+}
+
+/* ---- nodes ---- */
+
+void connectome_body_ids(struct connectome_file *file, gidx first, int64_t n, uint64_t *body_id) {
+  char path[CONNECTOME_NAME];
+  h5_read(&file->h5, node_path(file->facts.population, "0/body_id", path), F_U64, first, n, body_id);
+}
+
+static int64_t texts_count(char **texts) {
+  int64_t n = 0;
+  while (texts[n]) n++;
+  return n;
+}
+
+char **connectome_names(struct connectome_file *file) {
+  char path[CONNECTOME_NAME];
+  char **names = h5_read_texts(&file->h5, node_path(file->facts.population, "0/name", path));
+  if (texts_count(names) != file->facts.n_nodes) broken(file, path, 0, texts_count(names));
+  return names;
+}
+
+static void read_enumeration(struct connectome_file *file, const char *path, const char *labels,
+                             struct node_column *c) {
+  c->label = h5_read_texts(&file->h5, labels);
+  c->n_labels = int_from(texts_count(c->label), "labels of a column");
+  c->code = NEW(uint32_t, file->facts.n_nodes);
+  h5_read(&file->h5, path, F_U32, 0, file->facts.n_nodes, c->code);
+  for (int64_t i = 0; i < file->facts.n_nodes; i++)
+    if (c->code[i] >= (uint32_t)c->n_labels) broken(file, path, i, c->code[i]);
+}
+
+void connectome_column(struct connectome_file *file, const char *name, struct node_column *column) {
+  char part[CONNECTOME_NAME - 64], path[CONNECTOME_NAME], labels[CONNECTOME_NAME];
+  const char *p = file->facts.population;
+  const int64_t n = file->facts.n_nodes;
+  struct h5_shape shape;
+  *column = (struct node_column){0};
+  snprintf(part, sizeof part, "0/%s", name);
+  node_path(p, part, path);
+  if (is_reserved_column(name) || strchr(name, '/') || !h5_shape(&file->h5, path, &shape)) return;
+  if (shape.rank != 1 || shape.n != n) broken(file, path, 0, shape.n);
+  column->name = mem_string(name);
+  snprintf(part, sizeof part, "0/@library/%s", name);
+  if (h5_has(&file->h5, node_path(p, part, labels)))
+    read_enumeration(file, path, labels, column);
+  else if (shape.type == F_F64)
+    h5_read(&file->h5, path, F_F64, 0, n, column->f64 = NEW(double, n));
+  else
+    h5_read(&file->h5, path, F_I64, 0, n, column->i64 = NEW(int64_t, n));
+}
+
+char **connectome_column_names(struct connectome_file *file) {
+  char path[CONNECTOME_NAME];
+  char **names = h5_members(&file->h5, node_path(file->facts.population, "0", path));
+  int kept = 0;
+  for (int i = 0; names[i]; i++) {
+    if (is_reserved_column(names[i]))
+      mem_free(names[i]);
+    else
+      names[kept++] = names[i];
+  }
+  names[kept] = NULL;
+  return names;
+}
+
+char *connectome_provenance(struct connectome_file *file) {
+  char *text = h5_text(&file->h5, "/", "source_json");
+  return text ? text : mem_string("{}");
+}

@@ -1,0 +1,32 @@
+/* Files that appear whole or not at all: written as PATH.tmp, synced, renamed, the folder synced. Local: one
+ * rank does this and the others hear of it through agree(). */
+#ifndef FASCICLE_FILES_H
+#define FASCICLE_FILES_H
+
+#include "fail.h"
+#include "types.h"
+
+enum { FILE_PATH = 4096 };
+
+/* Can PATH be made? EXIT_OUTPUT when its folder is missing or not writable, PATH is a folder, a file of that
+ * name exists (unless `force`), or fewer than `bytes` bytes are free there. */
+struct status file_may_write(const char *path, int64_t bytes, bool force);
+
+/* PATH.tmp, or EXIT_OUTPUT when the name gets too long. */
+struct status file_tmp_name(const char *path, char tmp[FILE_PATH]);
+
+/* fsync PATH.tmp, rename it to PATH, fsync the folder. EXIT_OUTPUT with the system's own words. */
+struct status file_publish(const char *tmp, const char *path);
+
+/* A whole small file, in the same way. */
+struct status file_write_whole(const char *path, const void *data, size_t bytes);
+
+/* Remove PATH; no such file is fine. */
+struct status file_remove(const char *path);
+
+/* mkdir -p. */
+struct status folder_make(const char *path);
+
+bool file_exists(const char *path);
+
+#endif

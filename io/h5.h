@@ -1,0 +1,91 @@
+/* HDF5, all of it: nothing else in the program calls the library (h5_packed.c and h5_shared.c are the other
+ * two halves of this file). Objects are named by their path in the file. A call that fails inside the library
+ * is fatal and names the file, the object and the library's own reason; it exits with EXIT_INPUT on a file
+ * opened for reading and EXIT_OUTPUT on one that is being written. Opening is not fatal: it returns a status.
+ *
+ * The library is not thread-safe: call these functions from one thread at a time. */
+#ifndef FASCICLE_H5_H
+#define FASCICLE_H5_H
+
+#include "comm.h"
+#include "ftype.h"
+#include "types.h"
+
+/* Elements of one chunk of a packed dataset. */
+enum { H5_CHUNK = 262144 };
+
+struct h5_file {
+  int64_t id;
+  char *path;
+  bool writing;
+  bool shared;   /* opened by all ranks of a communicator through MPI-IO */
+  char *discard; /* a temporary file to remove should a call fail; NULL for none */
+};
+
+/* ---- serial files: one process ---- */
+
+/* Make or truncate PATH, which should be a temporary name: it is removed again should a later call fail. */
+struct status h5_create(const char *path, struct h5_file *file);
+/* For reading. EXIT_INPUT: missing, no HDF5 file, cut short, locked. Any number of ranks may open the same.
+ */
+struct status h5_open(const char *path, struct h5_file *file);
+void h5_close(struct h5_file *file);
+
+/* ---- attributes; `at` is the path of their object, "/" for the file itself ---- */
+
+void h5_put_text(struct h5_file *file, const char *at, const char *name, const char *text);
+/* n = 1 makes a scalar. */
+void h5_put_values(struct h5_file *file, const char *at, const char *name, enum ftype type, int n,
+                   const void *values);
+void h5_put_number(struct h5_file *file, const char *at, const char *name, int64_t value);
+/* NULL when there is no such text; mem_free it. */
+char *h5_text(struct h5_file *file, const char *at, const char *name);
+/* False when there is no such number. */
+bool h5_number(struct h5_file *file, const char *at, const char *name, int64_t *value);
+
+/* ---- objects ---- */
+
+struct h5_shape {
+  enum ftype type;
+  int rank;         /* 1 or 2 */
+  int64_t n, width; /* rows, elements per row */
+  int64_t stored;   /* bytes in the file; 0 for one that was never written */
+};
+
+bool h5_has(struct h5_file *file, const char *path);
+/* False when there is no dataset of that name. */
+bool h5_shape(struct h5_file *file, const char *path, struct h5_shape *shape);
+/* Names of the members of a group, in byte order, NULL-terminated; texts_free them. */
+char **h5_members(struct h5_file *file, const char *path);
+bool h5_is_group(struct h5_file *file, const char *path);
+void texts_free(char **texts);
+
+void h5_make_group(struct h5_file *file, const char *path);
+/* A second name for the same object. */
+void h5_link(struct h5_file *file, const char *path, const char *second);
+
+/* ---- datasets of n rows of `width` elements; width 1 makes them one-dimensional ---- */
+
+/* Contiguous. */
+void h5_write(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width,
+              const void *data);
+/* All elements equal: nothing is stored but the value. */
+void h5_write_constant(struct h5_file *file, const char *path, enum ftype type, int64_t n, int64_t value);
+/* Variable-length UTF-8. */
+void h5_write_texts(struct h5_file *file, const char *path, int64_t n, char *const *text);
+
+/* Chunked, shuffled and deflated, by all threads. */
+void h5_write_packed(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width,
+                     const void *data);
+/* The same in pieces: make it, then put rows from `first`, a multiple of h5_piece_rows(width) ... */
+void h5_make_packed(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width);
+void h5_put_packed(struct h5_file *file, const char *path, int64_t first, int64_t n, const void *data);
+int64_t h5_piece_rows(int width);
+
+/* Rows [first, first + n) into `data`, converted to `type`; packed ones are inflated by all threads. The
+ * range must lie inside. */
+void h5_read(struct h5_file *file, const char *path, enum ftype type, int64_t first, int64_t n, void *data);
+/* All of a one-dimensional text dataset, NULL-terminated. */
+char **h5_read_texts(struct h5_file *file, const char *path);
+
+#endif

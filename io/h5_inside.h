@@ -1,0 +1,35 @@
+/* What the h5_*.c files share; nobody else includes it. */
+#ifndef FASCICLE_H5_INSIDE_H
+#define FASCICLE_H5_INSIDE_H
+
+#include "h5.h"
+
+#include <hdf5.h>
+
+/* Wraps a call on an open file: a negative result is fatal. `what` is the object's path. Yields the result.
+ */
+int64_t h5_check_at(const char *source, int line, const struct h5_file *file, const char *what,
+                    const char *call, int64_t result);
+#define CHECK_H5(file, what, call) h5_check_at(__FILE__, __LINE__, file, what, #call, (int64_t)(call))
+
+/* The innermost reason that the library gives for its last failure. */
+void h5_reason(char *text, size_t size);
+
+/* Fatal: the file or object is not what it should be. */
+_Noreturn void h5_refuse(const struct h5_file *file, const char *what, const char *why);
+
+hid_t h5_memory_type(enum ftype type);
+hid_t h5_stored_type(enum ftype type);
+enum ftype h5_type_of(hid_t type);
+hid_t h5_open_dataset(struct h5_file *file, const char *path);
+/* Makes missing groups on the way; `layout` is a dataset creation list, closed here. */
+hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_t n, int width, hid_t layout);
+struct h5_shape h5_shape_of(struct h5_file *file, const char *path, hid_t set);
+
+/* True when the dataset is packed as ours are and holds native elements of `type`: then h5_read_packed may.
+ */
+bool h5_is_packed(struct h5_file *file, const char *path, hid_t set, enum ftype type, int64_t *chunk_rows);
+void h5_read_packed(struct h5_file *file, const char *path, hid_t set, int64_t chunk_rows, int64_t first,
+                    int64_t n, size_t row_bytes, size_t element_bytes, void *data);
+
+#endif
