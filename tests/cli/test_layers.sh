@@ -53,12 +53,12 @@ place() {
   done < <(grep -rlE "#include <$header>" src io partition kernels --include='*.[ch]' --include='*.cu' --include='*.cuh' || true)
 }
 place metis.h partition/order.c
-place 'hdf5.*\.h' io/h5.c io/h5.h
+place 'hdf5.*\.h' 'io/h5*'
 place jansson.h src/core/json.h
 place 'openssl/.*' src/core/digest.c
 place 'cuda.*\.h' 'kernels/cuda/*'
 place nccl.h 'kernels/cuda/*'
-place mpi.h src/core/fail.c src/core/comm.c src/core/comm.h io/h5.c io/h5.h kernels/transport_mpi.c
+place mpi.h src/core/fail.c src/core/comm.c src/core/comm.h 'io/h5*' kernels/transport_mpi.c
 
 count=$(find src io partition kernels -name '*.[ch]' | wc -l)
 [ "$count" -gt 20 ] || report "only $count sources found; is SOURCE right?"
