@@ -1,0 +1,130 @@
+/* What the LIF tests share: one network, run in every way that must not matter. */
+#ifndef FASCICLE_LIF_CASE_H
+#define FASCICLE_LIF_CASE_H
+
+#include "backends.h"
+#include "check.h"
+#include "digest.h"
+#include "lif.h"
+#include "mem.h"
+
+/* A way to run: which loop, how many threads, which row each node has, which rank owns which rows. */
+struct way {
+  const struct lif_backend *backend;
+  int threads;
+  bool permuted; /* rows in another order than node ids */
+  bool uneven;   /* the first rank owns nothing */
+};
+
+static inline int all_ways(struct way *ways) {
+  int n = 0;
+  for (int permuted = 0; permuted < 2; permuted++) {
+    ways[n++] = (struct way){&lif_plain, 1, permuted, false};
+    ways[n++] = (struct way){backend_cpu.lif, 1, permuted, permuted};
+    ways[n++] = (struct way){backend_cpu.lif, 3, permuted, !permuted};
+  }
+  return n;
+}
+
+/* A network on this rank. */
+struct place {
+  struct lif_edges edges;
+  gidx *first_of_rank;
+  uint32_t *row_of_node;
+  struct lif_net net;
+};
+
+static inline void place_init(struct place *p, const struct lif_edges *edges, const struct way *way) {
+  const gidx n = edges->n_nodes;
+  const int idle = way->uneven && world.size > 1;
+  p->edges = *edges;
+  p->first_of_rank = NEW(gidx, world.size + 1);
+  for (int r = 0; r <= world.size; r++)
+    p->first_of_rank[r] = r < idle ? 0 : n * (r - idle) / (world.size - idle);
+  p->row_of_node = NULL;
+  if (way->permuted) p->edges.row_of_node = p->row_of_node = NEW(uint32_t, n);
+  for (gidx i = 0; i < n && way->permuted; i++) p->row_of_node[i] = (uint32_t)((2 * n + 2 - i) % n);
+  lif_net_build(&p->edges, p->first_of_rank[world.rank], p->first_of_rank[world.rank + 1], &p->net);
+}
+
+static inline void place_free(struct place *p) {
+  lif_net_free(&p->net), mem_free(p->first_of_rank), mem_free(p->row_of_node);
+}
+
+static inline struct lif_run *open_run(const struct place *p, const struct way *way,
+                                       const struct lif_params *params, const struct lif_stimulus *stimulus,
+                                       int n_stimuli, uint64_t seed) {
+  const struct lif_setup setup = {.backend = way->backend,
+                                  .net = &p->net,
+                                  .first_of_rank = p->first_of_rank,
+                                  .stimulus = stimulus,
+                                  .n_stimuli = n_stimuli,
+                                  .params = *params,
+                                  .seed = seed,
+                                  .n_threads = way->threads};
+  struct lif_run *run;
+  CHECK_FINE(lif_open(&world, &setup, &run));
+  return run;
+}
+
+/* Own values placed at their node ids, then summed over ranks: the whole, on every rank. */
+static inline void whole_spikes(const struct lif_run *run, const struct lif_batch *batch, int64_t *fired) {
+  const gidx n = run->setup.net->n_global;
+  nodeid *id = NEW(nodeid, batch->own->n);
+  memset(fired, 0, (size_t)(n * batch->n_steps) * sizeof *fired);
+  lif_own_nodes(run, batch, id);
+  for (int k = 0; k < batch->n_steps; k++)
+    for (int64_t at = batch->own->step_ptr[k]; at < batch->own->step_ptr[k + 1]; at++)
+      fired[k * n + id[at]]++;
+  comm_sum_i64(&world, fired, n * batch->n_steps);
+  mem_free(id);
+}
+
+struct whole_state {
+  int64_t *potential, *counter; /* [n] by node id */
+  int64_t *ring;                /* [n][max_delay] */
+};
+
+static inline void whole_init(const struct lif_net *net, struct whole_state *w) {
+  w->potential = NEW(int64_t, net->n_global);
+  w->counter = NEW(int64_t, net->n_global);
+  w->ring = NEW(int64_t, net->n_global * net->max_delay);
+}
+
+static inline void whole_free(struct whole_state *w) {
+  mem_free(w->potential), mem_free(w->counter), mem_free(w->ring);
+}
+
+static inline void whole_read(const struct lif_run *run, bool with_ring, struct whole_state *w) {
+  const struct lif_net *net = run->setup.net;
+  const int d = net->max_delay;
+  struct lif_state own;
+  lif_state_init(net, &own);
+  lif_read(run, &own);
+  memset(w->potential, 0, (size_t)net->n_global * sizeof *w->potential);
+  memset(w->counter, 0, (size_t)net->n_global * sizeof *w->counter);
+  memset(w->ring, 0, (size_t)(net->n_global * d) * sizeof *w->ring);
+  for (lidx i = 0; i < net->n_own; i++) {
+    w->potential[net->id[i]] = own.potential[i], w->counter[net->id[i]] = own.counter[i];
+    memcpy(w->ring + net->id[i] * d, own.ring + (int64_t)i * d, (size_t)d * sizeof *own.ring);
+  }
+  comm_sum_i64(&world, w->potential, net->n_global), comm_sum_i64(&world, w->counter, net->n_global);
+  if (with_ring) comm_sum_i64(&world, w->ring, net->n_global * d);
+  lif_state_free(&own);
+}
+
+/* Initial values by node id into a rank's state. */
+static inline void start_from(struct lif_run *run, const int64_t *potential, const int64_t *counter,
+                              uint32_t trial) {
+  const struct lif_net *net = run->setup.net;
+  struct lif_state state;
+  lif_state_init(net, &state);
+  for (lidx i = 0; i < net->n_own; i++) {
+    if (potential) state.potential[i] = (int32_t)potential[net->id[i]];
+    if (counter) state.counter[i] = (uint16_t)counter[net->id[i]];
+  }
+  CHECK_FINE(lif_write(run, &world, &state, trial));
+  lif_state_free(&state);
+}
+
+#endif
