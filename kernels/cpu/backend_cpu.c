@@ -2,6 +2,7 @@
 #include "backends.h"
 #include "mem.h"
 #include "model_cpu.h"
+#include "recur_cpu.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,4 +36,5 @@ const struct backend backend_cpu = {.name = "cpu",
                                     .get = copy,
                                     .peak = mem_peak,
                                     .lif = &lif_plain,
+                                    .recur = &recur_cpu,
                                     .model = &model_cpu};

@@ -38,8 +38,8 @@ struct recur; /* the backend's state for one network and shape */
 
 struct recur_backend {
   /* Local. The graph must outlive the state. All memory of a window is taken here; `bytes` predicts it from
-   * the counts of the net alone (row_ptr and col are not read). Parameters, drive, states and d_output start
-   * as zeros. */
+   * the counts of the net alone (row_ptr and col are not read). Parameters, drive, state(0) and d_output
+   * start as zeros. */
   struct status (*open)(const struct recur_net *net, int n_threads, struct recur **state);
   void (*close)(struct recur *state);
   int64_t (*bytes)(const struct recur_net *net);
