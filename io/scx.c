@@ -253,9 +253,11 @@ static struct status take_block(const char *path, const char *data, const struct
   TRY(check_header(path, data, block));
   const int64_t s = block->source_count, e = block->edge_count;
   const char *offsets = data + HEADER, *targets = offsets + 4 * (s + 1);
-  memcpy(scx->target + at, targets, (size_t)(4 * e));
-  memcpy(scx->weight + at, targets + 4 * e, (size_t)(2 * e));
-  memcpy(scx->delay + at, targets + 6 * e, (size_t)(2 * e));
+  if (e) {
+    memcpy(scx->target + at, targets, (size_t)(4 * e));
+    memcpy(scx->weight + at, targets + 4 * e, (size_t)(2 * e));
+    memcpy(scx->delay + at, targets + 6 * e, (size_t)(2 * e));
+  }
   uint32_t from = 0, to;
   memcpy(&from, offsets, 4);
   if (from != 0) return failure(EXIT_INPUT, "%s: the first offset is %u, not 0", path, from);

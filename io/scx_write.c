@@ -70,9 +70,11 @@ static struct status save_block(const struct scx *scx, const struct scx_block *b
     const uint32_t offset = (uint32_t)k;
     memcpy(offsets + 4 * i, &offset, 4);
   }
-  memcpy(targets, scx->target + at, (size_t)(4 * e));
-  memcpy(targets + 4 * e, scx->weight + at, (size_t)(2 * e));
-  memcpy(targets + 6 * e, scx->delay + at, (size_t)(2 * e));
+  if (e) {
+    memcpy(targets, scx->target + at, (size_t)(4 * e));
+    memcpy(targets + 4 * e, scx->weight + at, (size_t)(2 * e));
+    memcpy(targets + 6 * e, scx->delay + at, (size_t)(2 * e));
+  }
   struct status status = save(folder, block->filename, data, bytes, written);
   mem_free(data);
   return status;

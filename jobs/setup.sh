@@ -1,7 +1,7 @@
 #!/bin/bash
 # jobs/setup.sh [run|test|slurm]...: install what a fresh Debian or Ubuntu machine lacks. Safe to run again.
 #   run    (always)  compiler, CMake, Open MPI, parallel HDF5, METIS and the other libraries; Python with matplotlib
-#   test             also clang-format, shellcheck and a Python environment in .venv (libsonata, pyarrow, pandas ...)
+#   test             also clang, clang-format, shellcheck and a Python environment in .venv (libsonata, pyarrow, pandas ...)
 #   slurm            also Slurm and munge, for jobs/local-slurm
 # Without root it says what it would do and fails if something is missing. CUDA and NCCL are not installed: where the CUDA
 # Toolkit is found, the GPU backend is built.
@@ -15,7 +15,7 @@ wanted_venv=false
 for what in "$@"; do
   case $what in
     run) ;;
-    test) packages+=(clang-format shellcheck python3-venv hdf5-tools); wanted_venv=true ;;
+    test) packages+=(clang clang-format libclang-rt-dev shellcheck python3-venv hdf5-tools); wanted_venv=true ;;
     slurm) packages+=(slurm-wlm munge libpmix-dev util-linux) ;;
     *) echo "setup.sh: unknown word '$what'; known are run, test, slurm" >&2; exit 2 ;;
   esac
@@ -33,7 +33,7 @@ done
 kept=()
 for package in "${missing[@]}"; do
   case $package in
-    gcc | make | cmake | git | python3 | shellcheck | clang-format) command -v "$package" >/dev/null && continue ;;
+    gcc | make | cmake | git | python3 | shellcheck | clang | clang-format) command -v "$package" >/dev/null && continue ;;
   esac
   kept+=("$package")
 done

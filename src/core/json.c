@@ -108,7 +108,12 @@ struct status json_set_path(json_t *object, const char *assignment) {
   json_error_t error;
   json_t *value = json_loads(equals + 1, JSON_DECODE_ANY, &error);
   if (!value) value = json_string(equals + 1);
-  if (!value) return failure(EXIT_USAGE, "--set %s: the value is not UTF-8", path);
+  json_t *key = json_string(path); /* NULL when it is not UTF-8 */
+  json_decref(key);
+  if (!value || !key) {
+    json_decref(value);
+    return failure(EXIT_USAGE, "--set: key and value must be UTF-8");
+  }
   char *rest = path;
   for (char *dot; (dot = strchr(rest, '.')); rest = dot + 1) {
     *dot = 0;
