@@ -180,6 +180,17 @@ void h5_put_number(struct h5_file *file, const char *at, const char *name, int64
   h5_put_values(file, at, name, F_I64, 1, &value);
 }
 
+void h5_put_choice(struct h5_file *file, const char *at, const char *name, int n, const char *const *word,
+                   int chosen) {
+  const hid_t type = CHECK_H5(file, name, H5Tenum_create(H5T_STD_U8LE)), space = H5Screate(H5S_SCALAR);
+  for (uint8_t i = 0; i < n; i++) CHECK_H5(file, name, H5Tenum_insert(type, word[i], &i));
+  const hid_t attribute = CHECK_H5(
+      file, name, H5Acreate_by_name(file->id, at, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  const uint8_t value = (uint8_t)chosen;
+  CHECK_H5(file, name, H5Awrite(attribute, type, &value));
+  H5Aclose(attribute), H5Sclose(space), H5Tclose(type);
+}
+
 static hid_t open_attribute(struct h5_file *file, const char *at, const char *name) {
   if (H5Aexists_by_name(file->id, at, name, H5P_DEFAULT) <= 0) return -1;
   return CHECK_H5(file, name, H5Aopen_by_name(file->id, at, name, H5P_DEFAULT, H5P_DEFAULT));
@@ -212,14 +223,23 @@ char *h5_text(struct h5_file *file, const char *at, const char *name) {
   return text;
 }
 
-bool h5_number(struct h5_file *file, const char *at, const char *name, int64_t *value) {
+static bool read_scalar(struct h5_file *file, const char *at, const char *name, H5T_class_t class,
+                        hid_t memory, void *value) {
   const hid_t attribute = open_attribute(file, at, name);
   if (attribute < 0) return false;
   const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-  const bool right = H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_npoints(space) == 1;
-  if (right) CHECK_H5(file, name, H5Aread(attribute, H5T_NATIVE_INT64, value));
+  const bool right = H5Tget_class(type) == class && H5Sget_simple_extent_npoints(space) == 1;
+  if (right) CHECK_H5(file, name, H5Aread(attribute, memory, value));
   H5Sclose(space), H5Tclose(type), H5Aclose(attribute);
   return right;
+}
+
+bool h5_number(struct h5_file *file, const char *at, const char *name, int64_t *value) {
+  return read_scalar(file, at, name, H5T_INTEGER, H5T_NATIVE_INT64, value);
+}
+
+bool h5_real(struct h5_file *file, const char *at, const char *name, double *value) {
+  return read_scalar(file, at, name, H5T_FLOAT, H5T_NATIVE_DOUBLE, value);
 }
 
 /* ---- objects ---- */

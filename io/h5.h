@@ -38,10 +38,14 @@ void h5_put_text(struct h5_file *file, const char *at, const char *name, const c
 void h5_put_values(struct h5_file *file, const char *at, const char *name, enum ftype type, int n,
                    const void *values);
 void h5_put_number(struct h5_file *file, const char *at, const char *name, int64_t value);
+/* An enumeration of n words, stored as one byte, with the value `chosen`. */
+void h5_put_choice(struct h5_file *file, const char *at, const char *name, int n, const char *const *word,
+                   int chosen);
 /* NULL when there is no such text; mem_free it. */
 char *h5_text(struct h5_file *file, const char *at, const char *name);
 /* False when there is no such number. */
 bool h5_number(struct h5_file *file, const char *at, const char *name, int64_t *value);
+bool h5_real(struct h5_file *file, const char *at, const char *name, double *value);
 
 /* ---- objects ---- */
 

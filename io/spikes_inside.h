@@ -1,0 +1,29 @@
+/* What spikes.c and spikes_merge.c share; nobody else includes it. */
+#ifndef FASCICLE_SPIKES_INSIDE_H
+#define FASCICLE_SPIKES_INSIDE_H
+
+#include "h5.h"
+#include "spikes.h"
+
+enum { SPIKES_PATH = 512 };
+
+struct spikes_file {
+  struct h5_file h5;
+  struct spikes_facts facts;
+  int64_t n, n_records, n_recorded;
+  char node_ids[SPIKES_PATH], steps[SPIKES_PATH]; /* paths of the datasets */
+};
+
+/* Root attributes of every SONATA file, and the program's provenance. */
+void spikes_put_root(struct h5_file *file, const char *provenance);
+/* The population's group with its attributes; spikes_digest too. */
+void spikes_put_facts(struct h5_file *file, const struct spikes_facts *facts);
+/* "/spikes/POPULATION/NAME" */
+void spikes_dataset(const struct spikes_facts *facts, const char *name, char path[SPIKES_PATH]);
+void spikes_put_names(struct h5_file *file, const struct spikes_names *names);
+/* Attributes of /potential, after its datasets. */
+void spikes_put_potential_about(struct h5_file *file);
+/* Add spikes to a digest. */
+void spikes_hash(struct sha256 *hash, int64_t n, const int64_t *step, const nodeid *node);
+
+#endif
