@@ -1,5 +1,6 @@
 /* The cpu backend: the specification that every other backend is held against. */
 #include "backends.h"
+#include "lif_cpu.h"
 #include "mem.h"
 #include "model_cpu.h"
 #include "recur_cpu.h"
@@ -35,6 +36,6 @@ const struct backend backend_cpu = {.name = "cpu",
                                     .put = copy,
                                     .get = copy,
                                     .peak = mem_peak,
-                                    .lif = &lif_plain,
                                     .recur = &recur_cpu,
+                                    .lif = &lif_cpu,
                                     .model = &model_cpu};
