@@ -74,10 +74,14 @@ static struct status sync_path(const char *path, int flags) {
   return bad ? failure(EXIT_OUTPUT, "%s: cannot sync: %s", path, strerror(why)) : fine();
 }
 
+struct status file_sync(const char *path) {
+  return sync_path(path, O_RDONLY);
+}
+
 struct status file_publish(const char *tmp, const char *path) {
   char folder[FILE_PATH];
   folder_of(path, folder);
-  TRY(sync_path(tmp, O_RDONLY));
+  TRY(file_sync(tmp));
   if (rename(tmp, path))
     return failure(EXIT_OUTPUT, "%s: cannot rename %s to it: %s", path, tmp, strerror(errno));
   return sync_path(folder, O_RDONLY | O_DIRECTORY);

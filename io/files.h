@@ -15,6 +15,9 @@ struct status file_may_write(const char *path, int64_t bytes, bool force);
 /* PATH.tmp, or EXIT_OUTPUT when the name gets too long. */
 struct status file_tmp_name(const char *path, char tmp[FILE_PATH]);
 
+/* fsync a file. On a network file system every host that wrote must do so. */
+struct status file_sync(const char *path);
+
 /* fsync PATH.tmp, rename it to PATH, fsync the folder. EXIT_OUTPUT with the system's own words. */
 struct status file_publish(const char *tmp, const char *path);
 
