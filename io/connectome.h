@@ -45,6 +45,9 @@ struct connectome {
   int order_seed;
   int64_t order_cut;
 
+  bool packed; /* write the edge arrays deflated: about a quarter of the size, but libsonata's wheel, which is
+                  built without zlib, cannot read them then */
+
   char *provenance; /* JSON text: program, inputs with size, SHA-256, rows kept and dropped, options, rules */
 };
 

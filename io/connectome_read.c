@@ -267,12 +267,26 @@ char **connectome_names(struct connectome_file *file) {
   return names;
 }
 
-static void read_enumeration(struct connectome_file *file, const char *path, const char *labels,
-                             struct node_column *c) {
+/* Codes are stored in 8 bits where those suffice. */
+static uint32_t *read_codes(struct connectome_file *file, const char *path, enum ftype stored) {
+  const int64_t n = file->facts.n_nodes;
+  uint32_t *code = NEW(uint32_t, n);
+  if (stored != F_U8) {
+    h5_read(&file->h5, path, F_U32, 0, n, code);
+    return code;
+  }
+  uint8_t *small = NEW(uint8_t, n);
+  h5_read(&file->h5, path, F_U8, 0, n, small);
+  for (int64_t i = 0; i < n; i++) code[i] = small[i];
+  mem_free(small);
+  return code;
+}
+
+static void read_enumeration(struct connectome_file *file, const char *path, enum ftype stored,
+                             const char *labels, struct node_column *c) {
   c->label = h5_read_texts(&file->h5, labels);
   c->n_labels = int_from(texts_count(c->label), "labels of a column");
-  c->code = NEW(uint32_t, file->facts.n_nodes);
-  h5_read(&file->h5, path, F_U32, 0, file->facts.n_nodes, c->code);
+  c->code = read_codes(file, path, stored);
   for (int64_t i = 0; i < file->facts.n_nodes; i++)
     if (c->code[i] >= (uint32_t)c->n_labels) broken(file, path, i, c->code[i]);
 }
@@ -290,7 +304,7 @@ void connectome_column(struct connectome_file *file, const char *name, struct no
   column->name = mem_string(name);
   snprintf(part, sizeof part, "0/@library/%s", name);
   if (h5_has(&file->h5, node_path(p, part, labels)))
-    read_enumeration(file, path, labels, column);
+    read_enumeration(file, path, shape.type, labels, column);
   else if (shape.type == F_F64)
     h5_read(&file->h5, path, F_F64, 0, n, column->f64 = NEW(double, n));
   else

@@ -148,10 +148,10 @@ static void put_enumeration(struct h5_file *h5, const char *population, const st
   if (c->n_labels <= 256) {
     uint8_t *small = NEW(uint8_t, n);
     for (int64_t i = 0; i < n; i++) small[i] = (uint8_t)c->code[i];
-    h5_write_packed(h5, path, F_U8, n, 1, small);
+    h5_write_checked(h5, path, F_U8, n, 1, small);
     mem_free(small);
   } else
-    h5_write_packed(h5, path, F_U32, n, 1, c->code);
+    h5_write_checked(h5, path, F_U32, n, 1, c->code);
   snprintf(name, sizeof name, "0/@library/%s", c->name);
   h5_write_texts(h5, node_path(population, name, path), c->n_labels, c->label);
 }
@@ -161,9 +161,9 @@ static void put_column(struct h5_file *h5, const char *population, const struct 
   snprintf(name, sizeof name, "0/%s", c->name);
   node_path(population, name, path);
   if (c->i64)
-    h5_write_packed(h5, path, F_I64, n, 1, c->i64);
+    h5_write_checked(h5, path, F_I64, n, 1, c->i64);
   else if (c->f64)
-    h5_write_packed(h5, path, F_F64, n, 1, c->f64);
+    h5_write_checked(h5, path, F_F64, n, 1, c->f64);
   else
     put_enumeration(h5, population, c, n);
 }
@@ -191,7 +191,7 @@ static void put_nodes(struct h5_file *h5, const char *population, const struct c
   h5_link(h5, path, node_path(population, "node_group_index", second));
   h5_write_constant(h5, node_path(population, "0/model_type", path), F_U8, n, 0);
   h5_write_texts(h5, node_path(population, "0/@library/model_type", path), 1, model);
-  h5_write_packed(h5, node_path(population, "0/body_id", path), F_U64, n, 1, g->body_id);
+  h5_write_checked(h5, node_path(population, "0/body_id", path), F_U64, n, 1, g->body_id);
   if (g->name) h5_write_texts(h5, node_path(population, "0/name", path), n, g->name);
   for (int i = 0; i < g->n_columns; i++) put_column(h5, population, &g->column[i], n);
 }
@@ -213,21 +213,30 @@ static void put_index(struct h5_file *h5, const char *population, const struct c
     ranges[node][1] = n;
   }
   edge_path(population, "indices/target_to_source/node_id_to_ranges", path);
-  h5_write_packed(h5, path, F_I64, g->n_nodes, 2, ranges);
+  h5_write_checked(h5, path, F_I64, g->n_nodes, 2, ranges);
   /* One reader looks for the singular and fails without it. */
   h5_link(h5, path, edge_path(population, "indices/target_to_source/node_id_to_range", second));
-  h5_write_packed(h5, edge_path(population, "indices/target_to_source/range_to_edge_id", path), F_I64, n, 2,
-                  edges);
+  h5_write_checked(h5, edge_path(population, "indices/target_to_source/range_to_edge_id", path), F_I64, n, 2,
+                   edges);
   mem_free(ranges), mem_free(edges);
+}
+
+/* One large array, plain or packed as the graph wishes. */
+static void put_array(struct h5_file *h5, const struct connectome *g, const char *path, enum ftype type,
+                      const void *data) {
+  if (g->packed)
+    h5_write_packed(h5, path, type, g->n_edges, 1, data);
+  else
+    h5_write_checked(h5, path, type, g->n_edges, 1, data);
 }
 
 static void put_ends(struct h5_file *h5, const char *population, const struct connectome *g) {
   char path[CONNECTOME_NAME];
   edge_path(population, "source_node_id", path);
-  h5_write_packed(h5, path, F_U32, g->n_edges, 1, g->source);
+  put_array(h5, g, path, F_U32, g->source);
   h5_put_text(h5, path, "node_population", population);
   edge_path(population, "target_node_id", path);
-  h5_write_packed(h5, path, F_U32, g->n_edges, 1, g->target);
+  put_array(h5, g, path, F_U32, g->target);
   h5_put_text(h5, path, "node_population", population);
 }
 
@@ -238,11 +247,11 @@ static void put_edges(struct h5_file *h5, const char *population, const struct c
   h5_write_constant(h5, edge_path(population, "edge_type_id", path), F_U32, g->n_edges, 0);
   h5_write_constant(h5, edge_path(population, "edge_group_id", path), F_U32, g->n_edges, 0);
   put_counting(h5, edge_path(population, "edge_group_index", path), g->n_edges);
-  h5_write_packed(h5, edge_path(population, "0/impulse", path), F_I16, g->n_edges, 1, g->impulse);
-  if (g->count) h5_write_packed(h5, edge_path(population, "0/nsyns", path), F_U32, g->n_edges, 1, g->count);
+  put_array(h5, g, edge_path(population, "0/impulse", path), F_I16, g->impulse);
+  if (g->count) put_array(h5, g, edge_path(population, "0/nsyns", path), F_U32, g->count);
   edge_path(population, "0/delay_steps", path);
   if (g->delay)
-    h5_write_packed(h5, path, F_U16, g->n_edges, 1, g->delay);
+    put_array(h5, g, path, F_U16, g->delay);
   else
     h5_write_constant(h5, path, F_U16, g->n_edges, g->constant_delay);
   put_index(h5, population, g, row_ptr);
@@ -251,14 +260,14 @@ static void put_edges(struct h5_file *h5, const char *population, const struct c
 /* ---- order ---- */
 
 static void put_order(struct h5_file *h5, const struct connectome *g, const eidx *row_ptr) {
-  h5_write_packed(h5, "/order/row_ptr", F_I64, g->n_nodes + 1, 1, row_ptr);
+  h5_write_checked(h5, "/order/row_ptr", F_I64, g->n_nodes + 1, 1, row_ptr);
   h5_put_text(h5, "/order", "method", g->row_of_node ? g->order_method : "none: row = node");
   h5_put_number(h5, "/order", "blocks", g->row_of_node ? g->n_blocks : 0);
   if (!g->row_of_node) return;
   h5_put_number(h5, "/order", "seed", g->order_seed);
   h5_put_number(h5, "/order", "cut", g->order_cut);
-  h5_write_packed(h5, "/order/row_of_node", F_U32, g->n_nodes, 1, g->row_of_node);
-  h5_write_packed(h5, "/order/node_of_row", F_U32, g->n_nodes, 1, g->node_of_row);
+  h5_write_checked(h5, "/order/row_of_node", F_U32, g->n_nodes, 1, g->row_of_node);
+  h5_write_checked(h5, "/order/node_of_row", F_U32, g->n_nodes, 1, g->node_of_row);
   if (g->n_blocks) h5_write(h5, "/order/block", F_I64, (int64_t)g->n_blocks + 1, 1, g->block);
 }
 
@@ -297,8 +306,8 @@ static void put_out(struct h5_file *h5, const struct connectome *g) {
 
 /* A generous guess, to refuse a full disk before the work. */
 static int64_t bytes_expected(const struct connectome *g, bool streamable) {
-  const int64_t packed = g->n_edges * ((g->count ? 2 : 0) + (g->delay ? 2 : 0) + 4);
-  return (1 << 20) + 40 * g->n_nodes + packed + (streamable ? 8 * (g->n_edges + g->n_nodes) : 0);
+  const int64_t edge = g->packed ? 5 : 10 + (g->count ? 4 : 0) + (g->delay ? 2 : 0);
+  return (1 << 20) + 100 * g->n_nodes + edge * g->n_edges + (streamable ? 8 * (g->n_edges + g->n_nodes) : 0);
 }
 
 struct status connectome_write(struct connectome *g, const char *path, bool streamable, bool force) {

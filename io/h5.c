@@ -367,9 +367,8 @@ void h5_write_texts(struct h5_file *file, const char *path, int64_t n, char *con
   CHECK_H5(file, path, H5Dclose(set));
 }
 
-/* The library's own reader: any layout, filters and type that converts. */
-static void read_plain(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,
-                       enum ftype type, int64_t first, int64_t n, void *data) {
+void h5_read_plain(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,
+                   enum ftype type, int64_t first, int64_t n, void *data) {
   const hid_t space = CHECK_H5(file, path, H5Dget_space(set));
   hsize_t start[H5S_MAX_RANK] = {(hsize_t)first}, count[H5S_MAX_RANK];
   CHECK_H5(file, path, H5Sget_simple_extent_dims(space, count, NULL));
@@ -388,12 +387,16 @@ void h5_read(struct h5_file *file, const char *path, enum ftype type, int64_t fi
     h5_refuse(file, path, "holds fewer rows than the file promises");
   int64_t chunk_rows;
   watchdog_pause("HDF5 read");
-  if (shape.stored > 0 && h5_is_packed(file, path, set, type, &chunk_rows))
+  uint32_t *sums = h5_checksums(file, path, &shape, type);
+  if (sums)
+    h5_read_checked(file, path, set, &shape, sums, first, n, data);
+  else if (shape.stored > 0 && h5_is_packed(file, path, set, type, &chunk_rows))
     h5_read_packed(file, path, set, chunk_rows, first, n, ftype_bytes(type) * (size_t)shape.width,
                    ftype_bytes(type), data);
   else
-    read_plain(file, path, set, &shape, type, first, n, data);
+    h5_read_plain(file, path, set, &shape, type, first, n, data);
   watchdog_resume();
+  mem_free(sums);
   H5Dclose(set);
 }
 

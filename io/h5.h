@@ -73,12 +73,16 @@ void h5_link(struct h5_file *file, const char *path, const char *second);
 /* Contiguous. */
 void h5_write(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width,
               const void *data);
+/* Contiguous, with a CRC-32 for every H5_CHUNK elements in the attribute `crc32`, which h5_read checks. */
+void h5_write_checked(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width,
+                      const void *data);
 /* All elements equal: nothing is stored but the value. */
 void h5_write_constant(struct h5_file *file, const char *path, enum ftype type, int64_t n, int64_t value);
 /* Variable-length UTF-8. */
 void h5_write_texts(struct h5_file *file, const char *path, int64_t n, char *const *text);
 
-/* Chunked, shuffled and deflated, by all threads. */
+/* Chunked, shuffled and deflated, by all threads. Not for what libsonata must read: its wheel is built
+ * without zlib. */
 void h5_write_packed(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width,
                      const void *data);
 /* The same in pieces: make it, then put rows from `first`, a multiple of h5_piece_rows(width) ... */

@@ -32,4 +32,12 @@ bool h5_is_packed(struct h5_file *file, const char *path, hid_t set, enum ftype 
 void h5_read_packed(struct h5_file *file, const char *path, hid_t set, int64_t chunk_rows, int64_t first,
                     int64_t n, size_t row_bytes, size_t element_bytes, void *data);
 
+/* The library's own reader: any layout, filters and type that converts. */
+void h5_read_plain(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,
+                   enum ftype type, int64_t first, int64_t n, void *data);
+/* The stored checksums (mem_free them), or NULL where there are none or the type is not the stored one. */
+uint32_t *h5_checksums(struct h5_file *file, const char *path, const struct h5_shape *shape, enum ftype type);
+void h5_read_checked(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,
+                     const uint32_t *sums, int64_t first, int64_t n, void *data);
+
 #endif

@@ -240,6 +240,9 @@ static void test_round_trips(void) {
   CHECK(strcmp(plain.graph_digest, equal_delays.graph_digest));
   const struct connectome_facts named = round_trip(make(EDGES, 1, true, true), false);
   CHECK(strcmp(plain.graph_digest, named.graph_digest));
+  struct connectome packed = make(EDGES, 17, true, false);
+  packed.packed = true;
+  CHECK_TEXT(plain.graph_digest, round_trip(packed, false).graph_digest);
   round_trip(make(0, 1, true, false), true);
   round_trip(make(1, 1, false, false), false);
 }

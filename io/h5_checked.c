@@ -1,0 +1,84 @@
+/* Contiguous datasets with a CRC-32 for every H5_CHUNK elements: as fast to read as the disk, open to every
+ * HDF5 reader, and a turned bit does not go unseen. */
+#include "h5_inside.h"
+#include "mem.h"
+#include "watchdog.h"
+
+#include <string.h>
+#include <zlib.h>
+
+static const char *const CHECKSUMS = "crc32";
+
+static int64_t pieces_of(int64_t n, int width) {
+  const int64_t rows = h5_piece_rows(width);
+  return (n + rows - 1) / rows;
+}
+
+static uint32_t sum_of(const void *data, int64_t bytes) {
+  return (uint32_t)crc32_z(0, data, (size_t)bytes);
+}
+
+void h5_write_checked(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width,
+                      const void *data) {
+  const int64_t rows = h5_piece_rows(width), row_bytes = width * (int64_t)ftype_bytes(type);
+  const int64_t pieces = pieces_of(n, width);
+  uint32_t *sums = NEW(uint32_t, pieces);
+#pragma omp parallel for schedule(dynamic, 1)
+  for (int64_t p = 0; p < pieces; p++) {
+    const int64_t here = n - p * rows < rows ? n - p * rows : rows;
+    sums[p] = sum_of((const char *)data + p * rows * row_bytes, here * row_bytes);
+  }
+  h5_write(file, path, type, n, width, data);
+  if (pieces) h5_put_values(file, path, CHECKSUMS, F_U32, int_from(pieces, "checksums of a dataset"), sums);
+  mem_free(sums);
+}
+
+uint32_t *h5_checksums(struct h5_file *file, const char *path, const struct h5_shape *shape,
+                       enum ftype type) {
+  if (shape->type != type || H5Aexists_by_name(file->id, path, CHECKSUMS, H5P_DEFAULT) <= 0) return NULL;
+  const hid_t attribute =
+      CHECK_H5(file, path, H5Aopen_by_name(file->id, path, CHECKSUMS, H5P_DEFAULT, H5P_DEFAULT));
+  const hid_t space = CHECK_H5(file, path, H5Aget_space(attribute));
+  const int64_t pieces = pieces_of(shape->n, (int)shape->width);
+  if (H5Sget_simple_extent_npoints(space) != pieces)
+    h5_refuse(file, path, "its list of checksums is damaged");
+  uint32_t *sums = NEW(uint32_t, pieces);
+  CHECK_H5(file, path, H5Aread(attribute, H5T_NATIVE_UINT32, sums));
+  H5Sclose(space), H5Aclose(attribute);
+  return sums;
+}
+
+/* Piece p goes to `to`, which has room for all of it. */
+static void read_piece(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,
+                       uint32_t sum, int64_t first, int64_t n, void *to) {
+#pragma omp critical(hdf5)
+  h5_read_plain(file, path, set, shape, shape->type, first, n, to);
+  if (sum_of(to, n * shape->width * (int64_t)ftype_bytes(shape->type)) != sum)
+    DIE(EXIT_INPUT, "%s: the file is damaged: %s, rows %lld to %lld, do not match their checksum", file->path,
+        path, (long long)first, (long long)(first + n - 1));
+}
+
+void h5_read_checked(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,
+                     const uint32_t *sums, int64_t first, int64_t n, void *data) {
+  const int64_t rows = h5_piece_rows((int)shape->width);
+  const int64_t row = shape->width * (int64_t)ftype_bytes(shape->type);
+#pragma omp parallel
+  {
+    char *room = NULL;
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t p = first / rows; p <= (first + n - 1) / rows; p++) {
+      const int64_t from = p * rows, end = from + rows < shape->n ? from + rows : shape->n;
+      /* Rows of this piece that were asked for. */
+      const int64_t low = from > first ? from : first, high = end < first + n ? end : first + n;
+      char *to = (char *)data + (low - first) * row;
+      if (high - low == end - from) {
+        read_piece(file, path, set, shape, sums[p], from, end - from, to);
+        continue;
+      }
+      if (!room) room = mem_alloc(rows, (size_t)row);
+      read_piece(file, path, set, shape, sums[p], from, end - from, room);
+      memcpy(to, room + (low - from) * row, (size_t)((high - low) * row));
+    }
+    mem_free(room);
+  }
+}
