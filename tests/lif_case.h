@@ -34,24 +34,27 @@ struct place {
   struct lif_net net;
 };
 
-static inline void place_init(struct place *p, const struct lif_edges *edges, const struct way *way) {
+static inline void place_init(struct place *p, const struct comm *comm, const struct lif_edges *edges,
+                              const struct way *way) {
   const gidx n = edges->n_nodes;
-  const int idle = way->uneven && world.size > 1;
+  const int idle = way->uneven && comm->size > 1;
   p->edges = *edges;
-  p->first_of_rank = NEW(gidx, world.size + 1);
-  for (int r = 0; r <= world.size; r++)
-    p->first_of_rank[r] = r < idle ? 0 : n * (r - idle) / (world.size - idle);
+  p->first_of_rank = NEW(gidx, comm->size + 1);
+  for (int r = 0; r <= comm->size; r++)
+    p->first_of_rank[r] = r < idle ? 0 : n * (r - idle) / (comm->size - idle);
   p->row_of_node = NULL;
   if (way->permuted) p->edges.row_of_node = p->row_of_node = NEW(uint32_t, n);
-  for (gidx i = 0; i < n && way->permuted; i++) p->row_of_node[i] = (uint32_t)((2 * n + 2 - i) % n);
-  lif_net_build(&p->edges, p->first_of_rank[world.rank], p->first_of_rank[world.rank + 1], &p->net);
+  for (gidx i = 0; i < n && way->permuted; i++)
+    p->row_of_node[i] =
+        (uint32_t)(i % 2 ? n - 1 - i / 2 : i / 2); /* even ids ascend, odd ids descend behind them */
+  lif_net_build(&p->edges, p->first_of_rank[comm->rank], p->first_of_rank[comm->rank + 1], &p->net);
 }
 
 static inline void place_free(struct place *p) {
   lif_net_free(&p->net), mem_free(p->first_of_rank), mem_free(p->row_of_node);
 }
 
-static inline struct lif_run *open_run(const struct place *p, const struct way *way,
+static inline struct lif_run *open_run(const struct place *p, const struct comm *comm, const struct way *way,
                                        const struct lif_params *params, const struct lif_stimulus *stimulus,
                                        int n_stimuli, uint64_t seed) {
   const struct lif_setup setup = {.backend = way->backend,
@@ -63,7 +66,7 @@ static inline struct lif_run *open_run(const struct place *p, const struct way *
                                   .seed = seed,
                                   .n_threads = way->threads};
   struct lif_run *run;
-  CHECK_FINE(lif_open(&world, &setup, &run));
+  CHECK_FINE(lif_open(comm, &setup, &run));
   return run;
 }
 
@@ -113,9 +116,9 @@ static inline void whole_read(const struct lif_run *run, bool with_ring, struct 
   lif_state_free(&own);
 }
 
-/* Initial values by node id into a rank's state. */
-static inline void start_from(struct lif_run *run, const int64_t *potential, const int64_t *counter,
-                              uint32_t trial) {
+/* Initial values by node id into a rank's state; NULL: zeros. */
+static inline void start_from(struct lif_run *run, const struct comm *comm, const int64_t *potential,
+                              const int64_t *counter, uint32_t trial) {
   const struct lif_net *net = run->setup.net;
   struct lif_state state;
   lif_state_init(net, &state);
@@ -123,7 +126,7 @@ static inline void start_from(struct lif_run *run, const int64_t *potential, con
     if (potential) state.potential[i] = (int32_t)potential[net->id[i]];
     if (counter) state.counter[i] = (uint16_t)counter[net->id[i]];
   }
-  CHECK_FINE(lif_write(run, &world, &state, trial));
+  CHECK_FINE(lif_write(run, comm, &state, trial));
   lif_state_free(&state);
 }
 

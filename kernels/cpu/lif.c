@@ -3,8 +3,8 @@
 #include "lif_state.h"
 #include "mem.h"
 
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { LINE = 64 };
 
@@ -31,19 +31,42 @@ static lidx touched_until(const struct lif_stimulus *stimulus, lidx from) {
   return to;
 }
 
+struct start {
+  int64_t first_step;
+  int stimulus;
+};
+
+static int by_start(const void *a, const void *b) {
+  const struct start *x = a, *y = b;
+  if (x->first_step != y->first_step) return x->first_step < y->first_step ? -1 : 1;
+  return x->stimulus - y->stimulus;
+}
+
+static struct start *stimuli_by_start(const struct lif *s, int n_stimuli) {
+  struct start *start = NEW(struct start, n_stimuli);
+  for (int k = 0; k < n_stimuli; k++) start[k] = (struct start){s->stimulus[k].first_step, k};
+  if (n_stimuli) qsort(start, (size_t)n_stimuli, sizeof *start, by_start);
+  return start;
+}
+
 static void take_touches(struct lif *s, int n_stimuli) {
-  s->touch_ptr = NEW_ZERO(int64_t, s->n_blocks + 2);
-  int64_t *ptr = s->touch_ptr;
+  int64_t *ptr = s->touch_ptr = NEW_ZERO(int64_t, s->n_blocks + 2);
   for (int k = 0; k < n_stimuli; k++)
     for (lidx at = 0; at < s->stimulus[k].n; at = touched_until(&s->stimulus[k], at))
       ptr[s->stimulus[k].neuron[at] / LIF_BLOCK + 2]++;
   for (lidx b = 1; b <= s->n_blocks; b++) ptr[b + 1] += ptr[b];
   s->touch = NEW(struct lif_touch, ptr[s->n_blocks + 1]);
-  for (int k = 0; k < n_stimuli; k++)
-    for (lidx at = 0, to; at < s->stimulus[k].n; at = to) {
-      to = touched_until(&s->stimulus[k], at);
-      s->touch[ptr[s->stimulus[k].neuron[at] / LIF_BLOCK + 1]++] = (struct lif_touch){k, at, to};
+  s->touch_now = NEW(int64_t, s->n_blocks);
+  struct start *start = stimuli_by_start(s, n_stimuli);
+  for (int i = 0; i < n_stimuli; i++) {
+    const struct lif_stimulus *stimulus = &s->stimulus[start[i].stimulus];
+    for (lidx at = 0, to; at < stimulus->n; at = to) {
+      to = touched_until(stimulus, at);
+      s->touch[ptr[stimulus->neuron[at] / LIF_BLOCK + 1]++] = (struct lif_touch){start[i].stimulus, at, to};
     }
+  }
+  mem_free(start);
+  for (lidx b = 0; b < s->n_blocks; b++) s->touch_now[b] = ptr[b];
 }
 
 /* ---- threads ---- */
@@ -108,7 +131,7 @@ static void close_lif(struct lif *s) {
   if (!s->muted) mem_free((void *)s->mute);
   mem_free(s->potential), mem_free(s->counter), mem_free(s->ring), mem_free(s->slot);
   mem_free(s->resting), mem_free(s->still), mem_free(s->barred);
-  mem_free(s->touch_ptr), mem_free(s->touch), mem_free(s->part);
+  mem_free(s->touch_ptr), mem_free(s->touch_now), mem_free(s->touch), mem_free(s->part);
   mem_free(s->mine.row), mem_free(s->mine.step_ptr);
   mem_free(s);
 }
@@ -132,6 +155,7 @@ static void write_lif(struct lif *s, int64_t step, uint32_t trial, const int32_t
   const int d = s->net->max_delay;
   s->step = step, s->trial = trial;
   for (lidx b = 0; b < s->n_blocks; b++) s->resting[b] = s->still[b] = 0;
+  for (lidx b = 0; b < s->n_blocks; b++) s->touch_now[b] = s->touch_ptr[b];
   for (int k = 0; k < d; k++) memset(lif_flags(s, s->slot[k]), 0, (size_t)s->n_blocks);
   for (lidx i = 0; i < s->net->n_own; i++) {
     s->potential[i] = potential[i], s->counter[i] = counter[i];

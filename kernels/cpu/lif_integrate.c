@@ -12,8 +12,9 @@ struct arrival {
   lidx block, n;
   int64_t step;
   char *slot;
-  bool arrives;  /* sums may be there */
-  bool stimulus; /* a stimulus is on */
+  bool arrives; /* sums may be there */
+  int stimuli;  /* ADDS, FORCES */
+  lidx n_forced;
 };
 
 static bool fits(int64_t x) {
@@ -39,10 +40,20 @@ static bool is_on(const struct lif_stimulus *stimulus, int64_t step) {
   return stimulus->kind != LIF_SPIKES || listed(stimulus, step);
 }
 
-static bool any_on(const struct lif *s, lidx block, int64_t step) {
-  for (int64_t k = s->touch_ptr[block]; k < s->touch_ptr[block + 1]; k++)
-    if (is_on(&s->stimulus[s->touch[k].stimulus], step)) return true;
-  return false;
+enum { ADDS = 1, FORCES = 2 };
+
+/* What the stimuli of a block do at a step: its touches are sorted by first step, and those at the front
+ * whose time is over are passed for good. */
+static int stimuli_on(struct lif *s, lidx block, int64_t step) {
+  const int64_t end = s->touch_ptr[block + 1];
+  int64_t *now = &s->touch_now[block];
+  int on = 0;
+  while (*now < end && s->stimulus[s->touch[*now].stimulus].last_step < step) ++*now;
+  for (int64_t k = *now; k < end && s->stimulus[s->touch[k].stimulus].first_step <= step; k++) {
+    const struct lif_stimulus *stimulus = &s->stimulus[s->touch[k].stimulus];
+    if (is_on(stimulus, step)) on |= stimulus->kind == LIF_SPIKES ? FORCES : ADDS;
+  }
+  return on;
 }
 
 static void add_poisson(const struct lif *s, const struct lif_stimulus *stimulus,
@@ -57,20 +68,40 @@ static void add_poisson(const struct lif *s, const struct lif_stimulus *stimulus
                 s->net->id, sum);
 }
 
-/* Sums += currents and Poisson events; forced [n] = 1 where a listed spike is due. */
-static void add_stimuli(const struct lif *s, const struct arrival *a, int64_t *sum, uint8_t *forced) {
+/* Sums += currents and Poisson events. */
+static void add_stimuli(const struct lif *s, const struct arrival *a, int64_t *sum) {
   const lidx base = a->block * LIF_BLOCK;
-  memset(forced, 0, LIF_BLOCK);
-  for (int64_t k = s->touch_ptr[a->block]; k < s->touch_ptr[a->block + 1]; k++) {
+  for (int64_t k = s->touch_now[a->block]; k < s->touch_ptr[a->block + 1]; k++) {
     const struct lif_touch *touch = &s->touch[k];
     const struct lif_stimulus *stimulus = &s->stimulus[touch->stimulus];
+    if (stimulus->first_step > a->step) break;
     if (!is_on(stimulus, a->step)) continue;
     if (stimulus->kind == LIF_POISSON) add_poisson(s, stimulus, touch, a, sum);
     for (lidx i = touch->from; i < touch->to && stimulus->kind == LIF_CURRENT; i++)
       sum[stimulus->neuron[i] - base] += stimulus->value;
-    for (lidx i = touch->from; i < touch->to && stimulus->kind == LIF_SPIKES; i++)
-      forced[stimulus->neuron[i] - base] = 1;
   }
+}
+
+/* The neurons of the block, but for removed ones, that are made to fire now: part->forced [returned n], by
+ * their place in the block, each once. */
+static lidx find_forced(const struct lif *s, struct lif_part *part, const struct arrival *a) {
+  const lidx base = a->block * LIF_BLOCK;
+  uint64_t seen[LIF_BLOCK / 64] = {0};
+  lidx n = 0;
+  for (int64_t k = s->touch_now[a->block]; k < s->touch_ptr[a->block + 1]; k++) {
+    const struct lif_touch *touch = &s->touch[k];
+    const struct lif_stimulus *stimulus = &s->stimulus[touch->stimulus];
+    if (stimulus->first_step > a->step) break;
+    if (stimulus->kind != LIF_SPIKES || !is_on(stimulus, a->step)) continue;
+    for (lidx i = touch->from; i < touch->to; i++) {
+      const lidx row = stimulus->neuron[i], place = row - base;
+      const uint64_t bit = 1ull << (place % 64);
+      if (seen[place / 64] & bit || (s->muted && s->mute[row] & LIF_REMOVED)) continue;
+      seen[place / 64] |= bit;
+      part->forced[n++] = (uint16_t)place;
+    }
+  }
+  return n;
 }
 
 /* ---- faults ---- */
@@ -106,31 +137,33 @@ static const uint8_t *mute_of(const struct lif *s, lidx block) {
 }
 
 /* Exact sums of everything, where there is more than int32 arrivals to add; NULL on a fault. */
-static const int32_t *summed_input(const struct lif *s, struct lif_part *part, const struct arrival *a) {
+static int32_t *summed_input(const struct lif *s, struct lif_part *part, const struct arrival *a) {
   const lidx base = a->block * LIF_BLOCK;
   const int64_t *wide = (const int64_t *)(const void *)a->slot + base;
   const int32_t *narrow = (const int32_t *)(const void *)a->slot + base;
   for (lidx i = 0; i < a->n; i++) part->sum[i] = !a->arrives ? 0 : s->net->wide ? wide[i] : narrow[i];
-  if (a->stimulus) add_stimuli(s, a, part->sum, part->forced);
+  if (a->stimuli & ADDS) add_stimuli(s, a, part->sum);
   const uint8_t *mute = mute_of(s, a->block);
   for (lidx i = 0; i < a->n && s->barred[a->block]; i++)
-    if (mute[i] & LIF_REMOVED) part->sum[i] = part->forced[i] = 0;
-  if (!block_narrow(part->sum, a->n, part->input)) {
-    report_sums(s, &part->fault, a, part->sum);
-    return NULL;
-  }
-  for (lidx i = 0; i < a->n && a->stimulus; i++) part->input[i] = part->forced[i] ? 0 : part->input[i];
-  return part->input;
+    if (mute[i] & LIF_REMOVED) part->sum[i] = 0;
+  if (block_narrow(part->sum, a->n, part->input)) return part->input;
+  report_sums(s, &part->fault, a, part->sum);
+  return NULL;
 }
 
+/* The block's input in int32, which with V is known to fit; NULL on a fault. Arrivals in int32 are used where
+ * they stand: the slot is cleared after this step. */
 static const int32_t *input_of(const struct lif *s, struct lif_part *part, const struct arrival *a) {
-  const int32_t *input = no_input;
-  if (a->stimulus || (a->arrives && (s->net->wide || s->barred[a->block])))
+  const lidx base = a->block * LIF_BLOCK;
+  int32_t *input;
+  if (a->stimuli & ADDS || (a->arrives && (s->net->wide || s->barred[a->block])))
     input = summed_input(s, part, a);
   else if (a->arrives)
-    input = (const int32_t *)(const void *)a->slot + a->block * LIF_BLOCK;
-  const lidx base = a->block * LIF_BLOCK;
-  if (!input || input == no_input) return input;
+    input = (int32_t *)(void *)a->slot + base;
+  else
+    return no_input;
+  if (!input) return NULL;
+  for (lidx i = 0; i < a->n_forced; i++) input[part->forced[i]] = 0;
   if (!block_overflows(s->potential + base, s->counter + base, input, a->n)) return input;
   report_potentials(s, &part->fault, a, input);
   return NULL;
@@ -146,15 +179,14 @@ static void clear_slot(struct lif *s, const struct arrival *a) {
 
 /* Listed spikes come whatever V and counter say. */
 static int force(struct lif *s, struct lif_part *part, const struct arrival *a) {
-  int found = 0;
-  for (lidx i = 0; i < a->n; i++) {
-    if (!part->forced[i]) continue;
+  const lidx base = a->block * LIF_BLOCK;
+  for (lidx k = 0; k < a->n_forced; k++) {
+    const lidx i = part->forced[k];
     part->fired[i] = 1;
-    s->potential[a->block * LIF_BLOCK + i] = s->params.reset;
-    s->counter[a->block * LIF_BLOCK + i] = s->params.refractory;
-    found = s->params.refractory ? LIF_FIRED | LIF_RESTING : LIF_FIRED;
+    s->potential[base + i] = s->params.reset, s->counter[base + i] = s->params.refractory;
   }
-  return found;
+  if (!a->n_forced) return 0;
+  return s->params.refractory ? LIF_FIRED | LIF_RESTING : LIF_FIRED;
 }
 
 /* Nothing comes in and nobody rests. */
@@ -173,7 +205,7 @@ static int step_with_input(struct lif *s, struct lif_part *part, const struct ar
   const lidx base = a->block * LIF_BLOCK;
   int found = block_step(s->potential + base, s->counter + base, input, mute_of(s, a->block), a->n,
                          &s->params, part->fired);
-  if (a->stimulus) found |= force(s, part, a);
+  found |= force(s, part, a);
   if (a->arrives) clear_slot(s, a);
   s->still[a->block] = 0;
   return found;
@@ -203,9 +235,10 @@ static void run_block(struct lif *s, struct lif_part *part, lidx block, int n) {
     struct arrival a = {.block = block, .n = lif_block_size(s, block), .step = s->step + k};
     a.slot = lif_slot_at(s, a.step);
     a.arrives = lif_flags(s, a.slot)[block];
-    a.stimulus = any_on(s, block, a.step);
+    a.stimuli = stimuli_on(s, block, a.step);
+    if (a.stimuli & FORCES) a.n_forced = find_forced(s, part, &a);
     int found;
-    if (!a.arrives && !a.stimulus && !s->resting[block]) {
+    if (!a.arrives && !a.stimuli && !s->resting[block]) {
       found = step_alone(s, part, &a);
     } else {
       const int32_t *input = input_of(s, part, &a);

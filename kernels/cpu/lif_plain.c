@@ -4,7 +4,7 @@
 #include "mem.h"
 #include "rng.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 struct lif {
   const struct lif_net *net;
@@ -64,10 +64,13 @@ static void read_plain(struct lif *s, int32_t *potential, uint16_t *counter, int
   }
 }
 
+static int by_row(const void *a, const void *b) {
+  return (*(const lidx *)a > *(const lidx *)b) - (*(const lidx *)a < *(const lidx *)b);
+}
+
 static bool has(const struct lif_stimulus *stimulus, lidx i) {
-  for (lidx k = 0; k < stimulus->n; k++)
-    if (stimulus->neuron[k] == i) return true;
-  return false;
+  if (!stimulus->n) return false;
+  return bsearch(&i, stimulus->neuron, (size_t)stimulus->n, sizeof i, by_row) != NULL;
 }
 
 static bool poisson_hits(const struct lif *s, const struct lif_stimulus *stimulus, lidx i, int64_t t) {

@@ -19,7 +19,8 @@ struct lif_part {
   struct lif_fault fault;
   int64_t sum[LIF_BLOCK];
   int32_t input[LIF_BLOCK];
-  uint8_t fired[LIF_BLOCK], forced[LIF_BLOCK];
+  uint8_t fired[LIF_BLOCK];
+  uint16_t forced[LIF_BLOCK];
 };
 
 /* Stimulus `stimulus` reaches its neurons [from, to) in one block. */
@@ -53,7 +54,8 @@ struct lif {
   uint8_t *still;   /* [n_blocks] a step without input changes nothing */
   uint8_t *barred;  /* [n_blocks] some neuron is removed */
 
-  int64_t *touch_ptr; /* [n_blocks + 1] */
+  int64_t *touch_ptr; /* [n_blocks + 2] into touch; within a block by first step */
+  int64_t *touch_now; /* [n_blocks] the first that is not over */
   struct lif_touch *touch;
 
   int n_parts;

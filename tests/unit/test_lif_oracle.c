@@ -178,10 +178,10 @@ static void check_vector(const struct vector *v, const struct way *way) {
   struct place p;
   struct whole_state w;
   struct sha256 digest[3];
-  place_init(&p, &v->edges, way);
+  place_init(&p, &world, &v->edges, way);
   whole_init(&p.net, &w);
-  struct lif_run *run = open_run(&p, way, &v->params, NULL, 0, 0);
-  start_from(run, v->potential, v->counter, 0);
+  struct lif_run *run = open_run(&p, &world, way, &v->params, NULL, 0, 0);
+  start_from(run, &world, v->potential, v->counter, 0);
   int64_t *fired = NEW(int64_t, v->n + 1), events = 0, wanted_events = 0;
   for (int i = 0; i < 3; i++) sha256_init(&digest[i]);
   for (int64_t t = 0; t < v->n_steps; t++) {
@@ -222,9 +222,9 @@ static void check_overflow(const struct vector *v, const struct way *way) {
   CHECK_EQ(refused, v->refused);
   if (refused) return;
   struct place p;
-  place_init(&p, &v->edges, way);
-  struct lif_run *run = open_run(&p, way, &v->params, NULL, 0, 0);
-  start_from(run, v->potential, v->counter, 0);
+  place_init(&p, &world, &v->edges, way);
+  struct lif_run *run = open_run(&p, &world, way, &v->params, NULL, 0, 0);
+  start_from(run, &world, v->potential, v->counter, 0);
   int64_t *fired = NEW(int64_t, v->n + 1);
   struct lif_batch batch = {.fault.step = LIF_NO_FAULT};
   for (int64_t t = 0; t < v->n_steps && batch.fault.step == LIF_NO_FAULT; t += batch.n_steps) {
