@@ -1,0 +1,40 @@
+#include "recurrence.h"
+#include "transport.h"
+#include "watchdog.h"
+
+void recurrence_forward(const struct recurrence *r, const struct comm *comm) {
+  const struct recur_backend *be = r->backend;
+  const size_t row_bytes = (size_t)r->shape.batch * sizeof(float);
+  pulse("the forward pass");
+  if (comm->size == 1) {
+    be->window_forward(r->state);
+    return;
+  }
+  be->forward_begin(r->state);
+  for (int k = 0; k < r->shape.steps * r->shape.microsteps; k++) {
+    comm->via->exchange_begin(comm, &r->graph->halo, be->state(r->state, k), r->graph->n_own, row_bytes);
+    be->forward_near(r->state, k); /* while rows travel */
+    comm->via->exchange_end(comm, &r->graph->halo);
+    be->forward_far(r->state, k); /* adds the rest, then drive, tanh, leak */
+    pulse("the forward pass");
+  }
+}
+
+void recurrence_backward(const struct recurrence *r, const struct comm *comm) {
+  const struct recur_backend *be = r->backend;
+  pulse("the backward pass");
+  if (comm->size == 1) {
+    be->window_backward(r->state);
+    return;
+  }
+  be->backward_begin(r->state);
+  for (int k = r->shape.steps * r->shape.microsteps - 1; k >= 0; k--) {
+    float *gradient = be->d_state(r->state);
+    be->backward_far(r->state, k);
+    comm->via->reduce_begin(comm, &r->graph->halo, gradient, r->graph->n_own, r->shape.batch);
+    be->backward_near(r->state, k); /* while gradients travel home */
+    comm->via->reduce_end(comm, &r->graph->halo, gradient, r->shape.batch);
+    pulse("the backward pass");
+  }
+  be->backward_end(r->state);
+}
