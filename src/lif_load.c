@@ -54,7 +54,7 @@ void lif_net_load(struct connectome_file *file, gidx first, gidx last, struct li
   const lidx n_own = (lidx)(last - first);
   struct building b = {.ptr = NEW_ZERO(eidx, facts->n_nodes + 2)};
   eidx *row_ptr = NEW_ZERO(eidx, n_own + 1);
-  if (n_own) connectome_row_ptr(file, first, n_own, row_ptr);
+  if (n_own) connectome_row_ptr(file, first, n_own + 1, row_ptr);
   struct reader r = {.file = file,
                      .first_edge = row_ptr[0],
                      .n_edges = row_ptr[n_own] - row_ptr[0],
