@@ -1,0 +1,114 @@
+#include "trace_dir.h"
+#include "mem.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct status make_path(char path[FILE_PATH], const char *dir, const char *name) {
+  if (snprintf(path, FILE_PATH, "%s/%s", dir, name) < FILE_PATH) return fine();
+  return failure(EXIT_OUTPUT, "%.200s...: the path is too long", dir);
+}
+
+void trace_segment_path(const char *dir, int64_t rank, int64_t number, char path[FILE_PATH]) {
+  if (snprintf(path, FILE_PATH, "%s/trace/spikes.r%04lld.s%06lld.h5", dir, (long long)rank,
+               (long long)number) >= FILE_PATH)
+    DIE(EXIT_OUTPUT, "%.200s...: the path is too long", dir);
+}
+
+/* The number in a segment's name, or -1. */
+static int64_t segment_number(const char *name) {
+  long long rank, number;
+  int end = 0;
+  const bool right = sscanf(name, "spikes.r%lld.s%lld.h5%n", &rank, &number, &end) == 2 && end > 0;
+  return right && name[end] == 0 ? number : -1;
+}
+
+static bool is_unfinished(const char *name) {
+  const char *dot = strrchr(name, '.');
+  return !strncmp(name, "spikes.r", 8) && dot && !strcmp(dot, ".tmp");
+}
+
+struct status trace_drop(const char *dir, int64_t first) {
+  char folder[FILE_PATH], path[FILE_PATH];
+  TRY(make_path(folder, dir, "trace"));
+  DIR *open = opendir(folder);
+  struct status s = fine();
+  for (struct dirent *entry; open && !s.code && (entry = readdir(open));) {
+    if (segment_number(entry->d_name) < first && !is_unfinished(entry->d_name)) continue;
+    s = make_path(path, folder, entry->d_name);
+    if (!s.code) s = file_remove(path);
+  }
+  if (open) closedir(open);
+  return s;
+}
+
+struct status trace_open(const char *dir, struct spikes_file ***segment, int *n) {
+  char folder[FILE_PATH], path[FILE_PATH];
+  *segment = NULL, *n = 0;
+  TRY(make_path(folder, dir, "trace"));
+  DIR *open = opendir(folder);
+  if (!open)
+    return failure(EXIT_INPUT, "%s: no such folder; `fascicle simulate --output %s` makes it", folder, dir);
+  struct status s = fine();
+  for (struct dirent *entry; !s.code && (entry = readdir(open));) {
+    if (segment_number(entry->d_name) < 0) continue;
+    *segment = mem_grow(*segment, *n + 1, sizeof **segment);
+    s = make_path(path, folder, entry->d_name);
+    if (!s.code) s = spikes_open(path, &(*segment)[*n]);
+    if (!s.code) ++*n;
+  }
+  closedir(open);
+  if (!s.code) spikes_sort(*segment, *n);
+  if (s.code) trace_close(*segment, *n), *segment = NULL, *n = 0;
+  return s;
+}
+
+void trace_close(struct spikes_file **segment, int n) {
+  for (int i = 0; i < n; i++) spikes_close(segment[i]);
+  mem_free(segment);
+}
+
+static struct status read_names(const char *dir, struct spikes_names *names, bool *found) {
+  static const char *const where[] = {"neurons.h5", "../neurons.h5"};
+  char path[FILE_PATH];
+  *found = false;
+  for (int i = 0; i < 2; i++) {
+    TRY(make_path(path, dir, where[i]));
+    if (!file_exists(path)) continue;
+    *found = true;
+    return spikes_names_read(path, names);
+  }
+  return fine();
+}
+
+static struct status merge_open(struct spikes_file **segment, int n, const char *dir, const char *provenance,
+                                struct trace_merged *merged) {
+  char path[FILE_PATH];
+  struct spikes_names names = {0};
+  struct spikes_file *file;
+  bool found;
+  if (n == 0) return failure(EXIT_INPUT, "%s/trace: holds no spike segments", dir);
+  TRY(spikes_complete(segment, n));
+  TRY(make_path(path, dir, "spikes.h5"));
+  TRY(read_names(dir, &names, &found));
+  struct status s = spikes_merge(segment, n, found ? &names : NULL, provenance, path, &merged->n_spikes);
+  spikes_names_free(&names);
+  if (!s.code) s = spikes_open(path, &file);
+  if (s.code) return s;
+  merged->first_step = spikes_facts(file)->first_step, merged->last_step = spikes_facts(file)->last_step;
+  memcpy(merged->spikes_digest, spikes_facts(file)->spikes_digest, sizeof merged->spikes_digest);
+  spikes_close(file);
+  return s;
+}
+
+struct status trace_merge(const char *dir, const char *provenance, struct trace_merged *merged) {
+  struct spikes_file **segment;
+  int n;
+  *merged = (struct trace_merged){0};
+  TRY(trace_open(dir, &segment, &n));
+  const struct status s = merge_open(segment, n, dir, provenance, merged);
+  trace_close(segment, n);
+  return s;
+}
