@@ -82,6 +82,7 @@ static struct status take_folder(const struct job *job, struct rundir *dir) {
   char path[FILE_PATH];
   TRY(folder_make(dir->path));
   TRY(runlock_take(dir->path, &dir->lock));
+  dir->owns_lock = true;
   const bool resume = strcmp(job->resume, "none") != 0, old = holds_run(dir);
   if (old && !resume && !job->force)
     return failure(EXIT_OUTPUT,
@@ -113,8 +114,8 @@ struct status rundir_open(const struct comm *comm, const struct job *job, struct
 
 struct status rundir_below(const struct comm *comm, const struct rundir *above, const char *name,
                            struct rundir *dir) {
-  *dir =
-      (struct rundir){.leader = comm->rank == 0, .keep = above->keep, .lock = -1, .resumed = above->resumed};
+  *dir = (struct rundir){
+      .leader = comm->rank == 0, .keep = above->keep, .lock = above->lock, .resumed = above->resumed};
   char path[FILE_PATH];
   rundir_file(above, name, path);
   TRY(set_path(dir, path));
@@ -125,10 +126,8 @@ struct status rundir_below(const struct comm *comm, const struct rundir *above, 
 void rundir_close(struct rundir *dir) {
   if (dir->metrics) fclose(dir->metrics);
   dir->metrics = NULL;
-  if (!dir->leader || dir->lock < 0) return;
-  log_to_file(NULL);
-  runlock_drop(dir->path, dir->lock);
-  dir->lock = -1;
+  if (dir->owns_lock) runlock_drop(dir->path, dir->lock);
+  dir->owns_lock = false, dir->lock = -1;
 }
 
 struct status rundir_config(const struct comm *comm, const struct rundir *dir, const json_t *config) {

@@ -23,7 +23,8 @@ struct rundir {
   bool leader;                /* rank 0: the one that writes */
   bool resumed;               /* a run was here before and --resume was given */
   int64_t keep;
-  int lock;      /* -1: none, as in a folder below another */
+  int lock; /* the leader's, -1: none; a folder below another touches the lock of that one */
+  bool owns_lock;
   FILE *metrics; /* the leader's, open while the run goes on */
 };
 
@@ -36,7 +37,7 @@ struct status rundir_open(const struct comm *comm, const struct job *job, struct
 struct status rundir_below(const struct comm *comm, const struct rundir *above, const char *name,
                            struct rundir *dir);
 
-/* Close files, unlock. Accepts a zeroed struct; local. */
+/* Close metrics, unlock. log.txt stays open for the program's last words. Accepts a zeroed struct; local. */
 void rundir_close(struct rundir *dir);
 
 /* "DIR/NAME" into a caller's buffer; DIEs when it does not fit. */

@@ -11,6 +11,8 @@ struct verb {
   struct status (*run)(struct comm *world, int argc, char **argv);
 };
 
-extern const struct verb verb_convert, verb_info;
+extern const struct verb verb_info;
+extern const struct verb verb_simulate;
+extern const struct verb verb_trace;
 
 #endif

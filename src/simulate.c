@@ -1,0 +1,265 @@
+/* fascicle simulate: fixed-point LIF neurons on a connectome. */
+#include "simulate.h"
+#include "lif_save.h"
+#include "load.h"
+#include "log.h"
+#include "mem.h"
+#include "verbs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct usage usage = {
+    .verb = "simulate",
+    .operands = "graph.h5",
+    .about =
+        "Simulate integrate-and-fire neurons wired by a connectome, in integers: the same spikes on any "
+        "number "
+        "of ranks and threads, and with any ordering of the graph.\n\n"
+        "Each step: input = arrivals due + stimuli; a refractory neuron stays at reset and loses its input; "
+        "another adds it, leaks by V -= V >> k for each k of decay_shifts, and fires if V >= threshold.\n\n"
+        "The configuration is JSON: threshold, decay_shifts, and if wanted reset, refractory_steps, dt_ms, "
+        "seed, initial, stimulus, silence, record. Neurons are named by {\"body_ids\": [..]}, {\"types\": "
+        "[..]}, {\"names\": [..]}, {\"indices\": [..]} or \"all\".\n\n"
+        "DIR receives spikes.h5 (SONATA), metrics.jsonl, checkpoints/ and trace/. SIGTERM and SIGUSR1 write "
+        "a "
+        "checkpoint and leave with code 75; SIGUSR2 writes one and goes on.",
+    .example = "  fascicle simulate graph.h5 --config jobs/conf/lif_example.json --steps 1000 --output run\n"
+               "  mpirun -n 4 fascicle simulate graph.h5 --config lif.json --steps 100000 \\\n"
+               "    --checkpoint-every 10000 --resume auto --output run"};
+
+/* ---- words ---- */
+
+struct words {
+  const char *operand, *residency;
+};
+
+static struct status parse(struct simulation *sim, int argc, char **argv) {
+  struct words words = {.residency = "auto"};
+  struct option options[JOB_OPTIONS + 3];
+  sim->job = job_defaults();
+  sim->steps = -1, sim->trials = 1;
+  int n = job_options(&sim->job, options);
+  options[n++] = (struct option){
+      "steps",     OPTION_INT, "N",          "steps of the whole run, those before a resume included",
+      &sim->steps, 0,          INT64_MAX / 4};
+  options[n++] = (struct option){
+      "trials",     OPTION_INT, "K",       "repeat with K sequences of random numbers: DIR/trial_0/ ...",
+      &sim->trials, 1,          UINT32_MAX};
+  options[n++] = (struct option){
+      "residency", OPTION_TEXT, "auto|resident|streamed", "where the edges are kept", &words.residency, 0, 0};
+  TRY(options_parse(&usage, options, n, argc, argv, &words.operand, 1, 1));
+  sim->graph = words.operand;
+  if (!strcmp(words.residency, "streamed"))
+    return failure(EXIT_USAGE,
+                   "--residency streamed: not there yet; --residency resident keeps the edges in memory");
+  if (sim->steps < 0) return failure(EXIT_USAGE, "--steps N is missing: how many steps to simulate");
+  if (!sim->job.config)
+    return failure(EXIT_USAGE, "--config FILE is missing: jobs/conf/lif_example.json is one");
+  if (sim->trials > 1 && strcmp(sim->job.resume, "none") && strcmp(sim->job.resume, "auto"))
+    return failure(EXIT_USAGE,
+                   "--resume %s: with --trials only auto is possible, each trial has its own checkpoints",
+                   sim->job.resume);
+  return fine();
+}
+
+/* ---- who does what ---- */
+
+/* Bytes that one rank of `parts` holds for the graph: edges, offsets by source, its neurons. */
+static double share_bytes(const struct connectome_facts *facts, int64_t parts) {
+  const double row = 64 + 8.0 * (facts->max_delay + 1);
+  return 8.0 * (double)facts->n_edges / (double)parts + 8.0 * (double)facts->n_nodes +
+         row * (double)facts->n_nodes / (double)parts;
+}
+
+/* Trials are shared out before the graph is: as many copies as there are trials and as memory allows. */
+static int choose_parts(const struct comm *world, const struct simulation *sim) {
+  if (sim->job.parts) return (int)sim->job.parts;
+  for (int parts = 1; parts < world->size; parts++) {
+    if (world->size % parts || world->size / parts > sim->trials) continue;
+    if (share_bytes(connectome_facts(sim->file), parts) <= (double)sim->job.memory_bytes) return parts;
+  }
+  return world->size;
+}
+
+static struct status open_grid(const struct comm *world, struct simulation *sim) {
+  const int parts = choose_parts(world, sim);
+  if (parts > 0 && world->size % parts == 0 && world->size / parts > sim->trials)
+    return failure(EXIT_USAGE,
+                   "--parts %d: %d ranks make %d copies of the graph, but there %s %lld trial%s; raise "
+                   "--parts or --trials",
+                   parts, world->size, world->size / parts, sim->trials == 1 ? "is" : "are",
+                   (long long)sim->trials, sim->trials == 1 ? "" : "s");
+  TRY(job_grid(world, &sim->job, parts, &sim->grid));
+  if (sim->grid.replicas > 1)
+    log_line("%d copies of the graph, %d rank%s each, share %lld trials", sim->grid.replicas, parts,
+             parts == 1 ? "" : "s", (long long)sim->trials);
+  return fine();
+}
+
+/* ---- the network ---- */
+
+static void load_net(struct simulation *sim) {
+  const struct comm *comm = &sim->grid.replica_comm;
+  const double started = seconds_now();
+  sim->first = NEW(gidx, comm->size + 1);
+  load_split(comm, sim->file, comm->size, sim->first);
+  lif_net_load(sim->file, sim->first[comm->rank], sim->first[comm->rank + 1], &sim->net);
+  for (int i = 0; i < sim->config.n_silences; i++) {
+    const struct lif_silence *silence = &sim->config.silence[i];
+    lidx *row;
+    const lidx n = lif_own_rows(&sim->net, silence->neurons.n, silence->neurons.node, &row);
+    lif_net_silence(&sim->net, n, row, silence->remove ? LIF_REMOVED : LIF_MUTED);
+    mem_free(row);
+  }
+  const struct connectome_facts *facts = connectome_facts(sim->file);
+  comm_barrier(comm);
+  log_line("%s: %lld neurons, %lld edges, delays %d..%d, loaded in %.2f s", sim->graph,
+           (long long)facts->n_nodes, (long long)facts->n_edges, sim->net.min_delay, sim->net.max_delay,
+           seconds_now() - started);
+}
+
+static void make_stimuli(struct simulation *sim) {
+  sim->stimulus = NEW_ZERO(struct lif_stimulus, sim->config.n_inputs);
+  for (int i = 0; i < sim->config.n_inputs; i++) {
+    const struct lif_input *in = &sim->config.input[i];
+    const int64_t n = in->neurons.n;
+    const nodeid *node = in->neurons.node;
+    switch (in->kind) {
+    case LIF_CURRENT:
+      sim->stimulus[i] = lif_current(&sim->net, i, n, node, in->first_step, in->last_step, in->value);
+      break;
+    case LIF_POISSON:
+      sim->stimulus[i] =
+          lif_poisson(&sim->net, i, n, node, in->first_step, in->last_step, in->probability, in->value);
+      break;
+    case LIF_SPIKES: sim->stimulus[i] = lif_listed(&sim->net, i, n, node, in->n_steps, in->step); break;
+    }
+  }
+}
+
+/* ---- the folder ---- */
+
+static json_t *collect_facts(const struct comm *world, const struct simulation *sim) {
+  const struct connectome_facts *graph = connectome_facts(sim->file);
+  char digest[65];
+  job_json_digest(sim->json, digest);
+  json_t *facts = job_provenance(world, &sim->job, sim->grid.parts);
+  json_object_set_new(facts, "graph", json_string(sim->graph));
+  json_object_set_new(facts, "graph_digest", json_string(graph->graph_digest));
+  json_object_set_new(facts, "order_digest", json_string(graph->order_digest));
+  json_object_set_new(facts, "config_digest", json_string(digest));
+  json_object_set_new(facts, "seed", json_integer((json_int_t)sim->config.seed));
+  json_object_set_new(facts, "steps_wanted", json_integer(sim->steps));
+  json_object_set_new(facts, "trials", json_integer(sim->trials));
+  json_object_set_new(facts, "refractory_input", json_string("lost"));
+  return facts;
+}
+
+static struct status write_neurons(const struct comm *world, const struct simulation *sim) {
+  const struct neurons *n = &sim->neurons;
+  char path[FILE_PATH];
+  rundir_file(&sim->dir, "neurons.h5", path);
+  const struct spikes_names names = {n->n,          n->body_id,  n->name, n->type.n_labels,
+                                     n->type.label, n->type.code};
+  return agree(world, world->rank == 0 ? spikes_names_write(path, &names) : fine());
+}
+
+static struct status open_folder(const struct comm *world, struct simulation *sim) {
+  TRY(rundir_open(world, &sim->job, &sim->dir));
+  TRY(rundir_config(world, &sim->dir, sim->json));
+  sim->facts = collect_facts(world, sim);
+  return write_neurons(world, sim);
+}
+
+/* ---- set up and take down ---- */
+
+static struct status set_up(struct comm *world, struct simulation *sim) {
+  TRY(job_start(world, &sim->job));
+  TRY(job_config(world, &sim->job, &sim->json));
+  TRY(connectome_open(world, sim->graph, &sim->file));
+  neurons_load(sim->file, &sim->neurons);
+  TRY(lif_config_read(sim->json, sim->job.config, &sim->neurons, &sim->config));
+  sim->digests = lif_config_digests(sim->json);
+  TRY(open_grid(world, sim));
+  TRY(open_folder(world, sim));
+  load_net(sim);
+  make_stimuli(sim);
+  return fine();
+}
+
+static void take_down(struct simulation *sim) {
+  rundir_close(&sim->dir);
+  for (int i = 0; sim->stimulus && i < sim->config.n_inputs; i++) lif_stimulus_free(&sim->stimulus[i]);
+  mem_free(sim->stimulus), mem_free(sim->first);
+  lif_net_free(&sim->net);
+  if (sim->grid.parts) job_grid_close(&sim->grid);
+  lif_config_free(&sim->config);
+  neurons_free(&sim->neurons);
+  if (sim->file) connectome_close(sim->file);
+  json_decref(sim->json), json_decref(sim->digests), json_decref(sim->facts);
+  job_stop(&sim->job);
+}
+
+/* ---- all trials ---- */
+
+static void say_result(const struct simulation *sim, int64_t trial, const struct trial_result *r) {
+  if (!r->merged || sim->grid.replica_comm.rank) return;
+  const double seconds = (double)(r->trace.last_step - r->trace.first_step + 1) * sim->config.dt_ms / 1000;
+  const double rate =
+      seconds > 0 && sim->neurons.n ? (double)r->trace.n_spikes / seconds / (double)sim->neurons.n : 0;
+  char name[64] = "", path[FILE_PATH];
+  if (sim->trials > 1) snprintf(name, sizeof name, "trial_%lld/", (long long)trial);
+  strcat(name, "spikes.h5");
+  rundir_file(&sim->dir, name, path);
+  log_line("%s: %lld spikes in %.6g s of simulated time, %.4g Hz a neuron", path,
+           (long long)r->trace.n_spikes, seconds, rate);
+  if (!sim->job.json) return;
+  json_t *facts =
+      json_pack("{s:s, s:I, s:I, s:I, s:f, s:s, s:f, s:f, s:f}", "spikes_file", path, "trial",
+                (json_int_t)trial, "steps", (json_int_t)r->step, "spikes", (json_int_t)r->trace.n_spikes,
+                "rate_hz", rate, "spikes_digest", r->trace.spikes_digest, "seconds", r->seconds,
+                "steps_per_second", r->seconds > 0 ? (double)r->made / r->seconds : 0, "events_per_second",
+                r->seconds > 0 ? (double)r->events / r->seconds : 0);
+  char *line = json_line(facts);
+  printf("%s\n", line);
+  free(line), json_decref(facts);
+}
+
+/* A replica takes every replicas-th trial; the first that is stopped or fails ends its share. */
+static struct status run_trials(struct simulation *sim, bool *stopped, int64_t *step) {
+  for (int64_t trial = sim->grid.replica; trial < sim->trials && !*stopped; trial += sim->grid.replicas) {
+    struct trial_result result;
+    TRY(simulate_trial(sim, trial, &result));
+    say_result(sim, trial, &result);
+    *stopped = result.stopped, *step = result.step;
+    if (*stopped && sim->grid.replicas > 1) TRY(rundir_again(&sim->grid.replica_comm, &sim->dir, *step));
+  }
+  return fine();
+}
+
+static struct status run_all(const struct comm *world, struct simulation *sim) {
+  bool stopped = false;
+  int64_t step = 0;
+  TRY(agree(world, run_trials(sim, &stopped, &step)));
+  const struct status again = failure(EXIT_AGAIN,
+                                      "stopped on request at step %lld of %lld with a checkpoint in %s; the "
+                                      "same command with --resume auto goes on",
+                                      (long long)step, (long long)sim->steps, sim->dir.path);
+  const struct status s = agree(world, stopped ? again : fine());
+  if (s.code) TRY(rundir_again(world, &sim->dir, step));
+  return s;
+}
+
+static struct status run(struct comm *world, int argc, char **argv) {
+  struct simulation sim = {.steps = -1};
+  TRY(parse(&sim, argc, argv));
+  struct status s = set_up(world, &sim);
+  if (!s.code) s = run_all(world, &sim);
+  take_down(&sim);
+  return s;
+}
+
+const struct verb verb_simulate = {"simulate",
+                                   "integrate-and-fire neurons on a connectome, in exact integers", run};

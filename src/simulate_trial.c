@@ -1,0 +1,281 @@
+/* One trial: restore or begin, batch after batch, record, save, merge. */
+#include "lif_record.h"
+#include "lif_save.h"
+#include "log.h"
+#include "mem.h"
+#include "simulate.h"
+#include "watchdog.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { METRICS_LINES = 1000 }; /* about so many lines a run */
+
+struct trial {
+  struct simulation *sim;
+  const struct comm *comm;
+  int64_t number;
+  struct rundir below, *dir; /* &below, or the run's folder when there is one trial */
+  json_t *facts;             /* the run's provenance and the trial's number */
+  char *provenance;          /* as text */
+  struct lif_run *run;
+  struct lif_state state;
+  struct lif_recorder recorder;
+
+  /* Since the last metrics line: own shares. */
+  int64_t line_step, spikes, events;
+  int64_t all_events;
+  double line_time;
+};
+
+/* ---- where it goes ---- */
+
+static struct status open_folder(struct trial *t) {
+  struct simulation *sim = t->sim;
+  char name[64], path[FILE_PATH];
+  t->dir = &sim->dir;
+  if (sim->trials > 1) {
+    snprintf(name, sizeof name, "trial_%lld", (long long)t->number);
+    TRY(rundir_below(t->comm, &sim->dir, name, &t->below));
+    t->dir = &t->below;
+  }
+  rundir_file(t->dir, "trace", path);
+  t->facts = json_deep_copy(sim->facts);
+  json_object_set_new(t->facts, "trial", json_integer(t->number));
+  t->provenance = json_line(t->facts);
+  return agree(t->comm, t->comm->rank == 0 ? folder_make(path) : fine());
+}
+
+/* ---- the state at its beginning ---- */
+
+static void set_initial(struct trial *t) {
+  const struct lif_config *config = &t->sim->config;
+  for (int k = 0; k < config->n_initial; k++) {
+    const struct lif_initial *initial = &config->initial[k];
+    lidx *row;
+    const lidx n = lif_own_rows(&t->sim->net, initial->neurons.n, initial->neurons.node, &row);
+    for (lidx i = 0; i < n; i++) {
+      t->state.potential[row[i]] = initial->potential;
+      t->state.counter[row[i]] = initial->refractory;
+    }
+    mem_free(row);
+  }
+}
+
+static struct lif_place place_of(const struct trial *t) {
+  return (struct lif_place){t->sim->file, &t->sim->net, t->sim->first};
+}
+
+static struct status begin_or_restore(struct trial *t, struct lif_point *point) {
+  char path[FILE_PATH];
+  const struct lif_place place = place_of(t);
+  *point = (struct lif_point){.trial = t->number, .config = t->sim->digests};
+  TRY(rundir_find_checkpoint(t->comm, t->dir, t->sim->job.resume, path));
+  lif_state_init(&t->sim->net, &t->state);
+  if (!path[0]) {
+    set_initial(t);
+    return fine();
+  }
+  TRY(lif_restore(t->comm, path, &place, point, &t->state));
+  if (point->step > t->sim->steps)
+    return failure(EXIT_USAGE, "--steps %lld: %s has %lld steps already", (long long)t->sim->steps, path,
+                   (long long)point->step);
+  log_line("going on from step %lld: %s", (long long)point->step, path);
+  return fine();
+}
+
+static struct status open_run(struct trial *t, const struct lif_point *point) {
+  const struct simulation *sim = t->sim;
+  const struct lif_setup setup = {.backend = sim->job.backend->lif,
+                                  .net = &sim->net,
+                                  .first_of_rank = sim->first,
+                                  .stimulus = sim->stimulus,
+                                  .n_stimuli = sim->config.n_inputs,
+                                  .params = sim->config.params,
+                                  .seed = sim->config.seed,
+                                  .n_threads = sim->job.n_threads};
+  TRY(lif_open(t->comm, &setup, &t->run));
+  TRY(lif_write(t->run, t->comm, &t->state, (uint32_t)t->number));
+  struct spikes_facts facts = {.dt_ms = sim->config.dt_ms,
+                               .first_step = point->step,
+                               .n_nodes = sim->neurons.n,
+                               .rank = t->comm->rank,
+                               .ranks = t->comm->size,
+                               .segment = point->next_segment};
+  snprintf(facts.population, sizeof facts.population, "%s", sim->neurons.population);
+  snprintf(facts.graph_digest, sizeof facts.graph_digest, "%s", connectome_facts(sim->file)->graph_digest);
+  recorder_open(t->run, &sim->config, t->dir->path, t->provenance, &facts, &t->recorder);
+  return fine();
+}
+
+/* Everything that an earlier run wrote after the point that we go on from is removed: it is made again. */
+static struct status open_trial(struct trial *t) {
+  struct lif_point point;
+  TRY(open_folder(t));
+  TRY(begin_or_restore(t, &point));
+  TRY(agree(t->comm, t->comm->rank == 0 ? trace_drop(t->dir->path, point.next_segment) : fine()));
+  TRY(rundir_rewind(t->comm, t->dir, point.step));
+  TRY(rundir_metrics(t->comm, t->dir, point.step, t->facts));
+  t->line_step = point.step, t->line_time = seconds_now();
+  return open_run(t, &point);
+}
+
+static void close_trial(struct trial *t) {
+  recorder_free(&t->recorder);
+  lif_close(t->run);
+  lif_state_free(&t->state);
+  rundir_close(t->sim->trials > 1 ? &t->below : &(struct rundir){0});
+  json_decref(t->facts);
+  free(t->provenance);
+}
+
+/* ---- metrics ---- */
+
+static void write_line(struct trial *t) {
+  const int64_t step = t->run->step, n_steps = step - t->line_step;
+  if (n_steps == 0) return;
+  int64_t sums[2] = {t->spikes, t->events};
+  comm_sum_i64(t->comm, sums, 2);
+  const double now = seconds_now(), wall = now - t->line_time;
+  const double simulated = (double)n_steps * t->sim->config.dt_ms / 1000 * (double)t->sim->neurons.n;
+  rundir_record(t->dir, json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "record", "steps", "step",
+                                  (json_int_t)step, "steps", (json_int_t)n_steps, "spikes",
+                                  (json_int_t)sums[0], "events", (json_int_t)sums[1], "rate_hz",
+                                  simulated > 0 ? (double)sums[0] / simulated : 0, "steps_per_second",
+                                  wall > 0 ? (double)n_steps / wall : 0, "events_per_second",
+                                  wall > 0 ? (double)sums[1] / wall : 0));
+  t->all_events += sums[1];
+  t->line_step = step, t->line_time = now, t->spikes = t->events = 0;
+}
+
+/* ---- checkpoints ---- */
+
+static struct status save(struct trial *t) {
+  char path[FILE_PATH];
+  const struct lif_place place = place_of(t);
+  write_line(t);
+  recorder_close_segment(&t->recorder);
+  const struct lif_point point = {t->run->step, t->number, recorder_align(&t->recorder, t->comm),
+                                  t->sim->digests};
+  lif_read(t->run, &t->state);
+  rundir_checkpoint_path(t->dir, point.step, path);
+  TRY(lif_save(t->comm, path, &place, &point, &t->state, t->facts));
+  TRY(rundir_checkpoint_written(t->comm, t->dir, point.step));
+  signals_saved();
+  return fine();
+}
+
+/* ---- the loop ---- */
+
+static int64_t until_multiple(int64_t step, int64_t every) {
+  return every > 0 ? every - step % every : INT64_MAX;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+/* A replica that hears of a stop leaves `again` in the run's folder; the others look there. */
+static enum request request_of(const struct trial *t, double *looked) {
+  const struct simulation *sim = t->sim;
+  const enum request own = job_request(&sim->job);
+  if (own == REQUEST_STOP || sim->grid.replicas == 1 || t->comm->rank || seconds_now() - *looked < 1)
+    return own;
+  char path[FILE_PATH];
+  *looked = seconds_now();
+  rundir_file(&sim->dir, "again", path);
+  return file_exists(path) ? REQUEST_STOP : own;
+}
+
+static void count(struct trial *t, const struct lif_batch *batch, int64_t every) {
+  t->spikes += recorder_take(&t->recorder, batch);
+  t->events += batch->events;
+  if (t->run->step - t->line_step >= every) write_line(t);
+}
+
+static struct status run_steps(struct trial *t, struct lif_fault *fault, bool *stopped) {
+  const struct simulation *sim = t->sim;
+  const int64_t steps = sim->steps, every = sim->job.checkpoint_every;
+  const int64_t line_every = steps / METRICS_LINES > 0 ? steps / METRICS_LINES : 1;
+  struct progress progress = progress_start("simulate", "steps", t->run->step, steps);
+  double looked = 0;
+  fault->step = LIF_NO_FAULT;
+  while (t->run->step < steps) {
+    struct lif_batch batch;
+    const int64_t n = least(least(steps - t->run->step, until_multiple(t->run->step, every)),
+                            recorder_steps_left(&t->recorder));
+    lif_batch(t->run, t->comm, n, request_of(t, &looked), &batch);
+    count(t, &batch, line_every);
+    *fault = batch.fault;
+    if (fault->step != LIF_NO_FAULT) return fine();
+    *stopped = batch.request == REQUEST_STOP && t->run->step < steps;
+    const bool due = every > 0 && t->run->step % every == 0 && t->run->step < steps;
+    if (*stopped || due || batch.request == REQUEST_SAVE) TRY(save(t));
+    if (*stopped) return fine();
+    progress_show(&progress, t->run->step, NULL);
+  }
+  progress_end(&progress, t->run->step);
+  return fine();
+}
+
+/* ---- the end ---- */
+
+static struct status merge(struct trial *t, struct trial_result *result) {
+  struct status s = fine();
+  watchdog_pause("merging spike segments");
+  if (t->comm->rank == 0) s = trace_merge(t->dir->path, t->provenance, &result->trace);
+  s = agree(t->comm, s);
+  watchdog_resume();
+  comm_share(t->comm, &result->trace, sizeof result->trace, 0);
+  result->merged = !s.code;
+  return s;
+}
+
+static struct status fault_status(const struct trial *t, const struct lif_fault *fault) {
+  char label[64];
+  neurons_label(&t->sim->neurons, fault->node, label);
+  return lif_fault_status(fault, label);
+}
+
+/* After a fault: what was recorded before it is kept, then the fault is the result. */
+static struct status end_with_fault(struct trial *t, const struct lif_fault *fault,
+                                    struct trial_result *result) {
+  write_line(t);
+  recorder_close_segment(&t->recorder);
+  TRY(merge(t, result));
+  return fault_status(t, fault);
+}
+
+static struct status end_whole(struct trial *t, struct trial_result *result) {
+  struct lif_fault fault;
+  lif_final_check(t->run, t->comm, &fault);
+  if (fault.step != LIF_NO_FAULT) return end_with_fault(t, &fault, result);
+  TRY(save(t));
+  return merge(t, result);
+}
+
+static struct status run_open(struct trial *t, struct trial_result *result) {
+  struct lif_fault fault;
+  const int64_t first = t->run->step;
+  const double started = seconds_now();
+  const struct status s = run_steps(t, &fault, &result->stopped);
+  result->step = t->run->step, result->made = t->run->step - first;
+  result->seconds = seconds_now() - started;
+  if (s.code) return s;
+  struct status end = fine();
+  if (fault.step != LIF_NO_FAULT)
+    end = end_with_fault(t, &fault, result);
+  else if (!result->stopped)
+    end = end_whole(t, result);
+  result->events = t->all_events;
+  return end;
+}
+
+struct status simulate_trial(struct simulation *sim, int64_t number, struct trial_result *result) {
+  struct trial t = {.sim = sim, .comm = &sim->grid.replica_comm, .number = number};
+  *result = (struct trial_result){0};
+  struct status s = open_trial(&t);
+  if (!s.code) s = run_open(&t, result);
+  close_trial(&t);
+  return s;
+}
