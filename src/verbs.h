@@ -12,6 +12,7 @@ struct verb {
 };
 
 extern const struct verb verb_info;
+extern const struct verb verb_convert;
 extern const struct verb verb_simulate;
 extern const struct verb verb_trace;
 

@@ -1,0 +1,149 @@
+/* fascicle convert: tables into a graph artifact. */
+#include "build.h"
+#include "convert.h"
+#include "log.h"
+#include "mem.h"
+#include "order.h"
+#include "verbs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct usage usage = {
+    .verb = "convert",
+    .operands = "",
+    .about =
+        "Tables into a graph artifact. Edges (and nodes, and transmitters) come from delimited text: CSV, "
+        "TSV, "
+        "blanks, with or without a header. Columns are named, or given by position from 1. Ids are 64-bit "
+        "numbers or names; outer blanks of names and labels do not count. Every row is kept or dropped for "
+        "one "
+        "stated reason; the account is printed and stored in the artifact.",
+    .example =
+        "  fascicle convert --edges body-connectome.csv --nodes body-annotations.csv \\\n"
+        "    --transmitters body-neurotransmitters.csv --node-rule superclass --output malecns.h5\n"
+        "  fascicle convert --edges larva_edges.txt --output larva.h5     # pre post weight, no header\n"
+        "  fascicle convert --edges celegans.csv --columns pre=Source,post=Target,weight=Weight \\\n"
+        "    --where Type=chemical --output worm.h5\n"
+        "  A dense matrix (row = pre) becomes an edge list by\n"
+        "    awk '{for(j=1;j<=NF;j++) if($j) print NR, j, $j}' matrix.txt > edges.txt"};
+
+static struct convert_options defaults(void) {
+  return (struct convert_options){.population = "neurons",
+                                  .ids = "auto",
+                                  .duplicates = "sum",
+                                  .self_loops = "keep",
+                                  .isolated = "keep",
+                                  .zero_weights = "keep",
+                                  .repeated_ids = "refuse",
+                                  .overflow = "refuse",
+                                  .underflow = "refuse",
+                                  .parts = 64};
+}
+
+static struct status parse(struct convert_options *o, int argc, char **argv) {
+  const char *delimiters = "comma, tab, semicolon, pipe, blank or one character; found by itself otherwise";
+  const struct option options[] = {
+      {"edges", OPTION_TEXT, "FILE", "the edge table", &o->edges, 0, 0},
+      {"nodes", OPTION_TEXT, "FILE", "the node table (annotations)", &o->nodes, 0, 0},
+      {"transmitters", OPTION_TEXT, "FILE", "the transmitter table; without it every sign is +1",
+       &o->transmitters, 0, 0},
+      {"output", OPTION_TEXT, "FILE", "the graph artifact to write", &o->output, 0, 0},
+      {"columns", OPTION_TEXT, "ROLE=COLUMN,..",
+       "pre, post, weight, delay, kind of the edge table (body_pre, body_post, weight; without a header 1, "
+       "2, 3)",
+       &o->columns, 0, 0},
+      {"node-columns", OPTION_TEXT, "ROLE=COLUMN,..",
+       "id, type, side, superclass, status, transmitter, and any further name for a column to keep (bodyId, "
+       "type, somaSide, superclass, status, where the table has them)",
+       &o->node_columns, 0, 0},
+      {"transmitter-columns", OPTION_TEXT, "ROLE=COLUMN,..",
+       "id, label, and label2, label3 for rows whose label before is empty (body, consensus_nt)",
+       &o->transmitter_columns, 0, 0},
+      {"delimiter", OPTION_TEXT, "WORD", delimiters, &o->delimiter, 0, 0},
+      {"node-delimiter", OPTION_TEXT, "WORD", "the same for the node table", &o->node_delimiter, 0, 0},
+      {"transmitter-delimiter", OPTION_TEXT, "WORD", "the same for the transmitter table",
+       &o->transmitter_delimiter, 0, 0},
+      {"header", OPTION_TEXT, "auto|yes|no",
+       "is the first row of the edge table a header? auto: no, if all its fields are numbers", &o->header, 0,
+       0},
+      {"node-header", OPTION_TEXT, "auto|yes|no", "the same for the node table", &o->node_header, 0, 0},
+      {"transmitter-header", OPTION_TEXT, "auto|yes|no", "the same for the transmitter table",
+       &o->transmitter_header, 0, 0},
+      {"ids", OPTION_TEXT, "auto|numbers|names", "what the ids are; auto looks at the first edge", &o->ids, 0,
+       0},
+      {"node-rule", OPTION_TEXT, "endpoints|listed|superclass|traced",
+       "which ids are nodes: ends of edges and all listed ones; listed in the node table; listed with a "
+       "superclass; listed with status Traced (default: listed with --nodes, else endpoints)",
+       &o->node_rule, 0, 0},
+      {"signs", OPTION_TEXT, "NAME or FILE.json",
+       "transmitter -> sign: shiu (default), soup, or a file of the same form", &o->signs, 0, 0},
+      {"duplicates", OPTION_TEXT, "sum|keep|refuse", "repeated (pre, post) pairs of equal delay (sum)",
+       &o->duplicates, 0, 0},
+      {"self-loops", OPTION_TEXT, "keep|drop", "edges from a neuron to itself (keep)", &o->self_loops, 0, 0},
+      {"isolated", OPTION_TEXT, "keep|drop", "nodes without any kept edge (keep)", &o->isolated, 0, 0},
+      {"zero-weights", OPTION_TEXT, "keep|drop", "rows of weight 0 (keep)", &o->zero_weights, 0, 0},
+      {"repeated-ids", OPTION_TEXT, "refuse|first|last",
+       "ids with several rows that differ in the chosen columns (refuse); identical repeats are counted",
+       &o->repeated_ids, 0, 0},
+      {"where", OPTION_LIST, "COLUMN=VALUE",
+       "only such edge rows; repeated: values of one column are alternatives, columns must all agree",
+       &o->where, 0, 0},
+      {"merge-kinds", OPTION_FLAG, NULL, "take edges of several kinds as one graph", &o->merge_kinds, 0, 0},
+      {"scale", OPTION_TEXT, "NUM[/DEN]", "impulse = weight x sign x NUM / DEN, rounded half to even (1)",
+       &o->scale, 0, 0},
+      {"overflow", OPTION_TEXT, "refuse|saturate", "impulses that do not fit 16 bits (refuse)", &o->overflow,
+       0, 0},
+      {"underflow", OPTION_TEXT, "refuse|keep", "weights that are not 0 and scale to 0 (refuse)",
+       &o->underflow, 0, 0},
+      {"delay", OPTION_INT, "N", "delay of every edge in steps (1)", &o->delay, 1, UINT16_MAX},
+      {"population", OPTION_TEXT, "NAME", "name of the SONATA population (neurons)", &o->population, 0, 0},
+      {"parts", OPTION_INT, "N", "parts of the ordering, a power of two (64)", &o->parts, 1, 65536},
+      {"no-order", OPTION_FLAG, NULL, "leave the rows in the order of the ids", &o->no_order, 0, 0},
+      {"streamable", OPTION_FLAG, NULL, "also store the source-major copy that streaming reads",
+       &o->streamable, 0, 0},
+      {"force", OPTION_FLAG, NULL, "replace an existing output", &o->force, 0, 0},
+      {"json", OPTION_FLAG, NULL, "the account as one JSON object on stdout", &o->json, 0, 0},
+  };
+  return options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, NULL, 0, 0);
+}
+
+static struct status check(struct convert_options *o) {
+  if (!o->edges) return failure(EXIT_USAGE, "convert: --edges FILE is missing");
+  if (!o->output) return failure(EXIT_USAGE, "convert: --output FILE is missing");
+  if (!o->node_rule) o->node_rule = o->nodes ? "listed" : "endpoints";
+  if (!o->nodes && strcmp(o->node_rule, "endpoints"))
+    return failure(EXIT_USAGE, "--node-rule %s: it needs a node table: --nodes FILE", o->node_rule);
+  if (o->node_columns && !o->nodes)
+    return failure(EXIT_USAGE, "--node-columns: it needs a node table: --nodes FILE");
+  if (o->transmitter_columns && !o->transmitters)
+    return failure(EXIT_USAGE, "--transmitter-columns: it needs a table: --transmitters FILE");
+  if (o->parts & (o->parts - 1))
+    return failure(EXIT_USAGE, "--parts %" PRId64 ": it must be a power of two", o->parts);
+  if (!o->force && !access(o->output, F_OK))
+    return failure(EXIT_OUTPUT, "%s: exists already; --force replaces it", o->output);
+  char folder[4096];
+  snprintf(folder, sizeof folder, "%s", o->output);
+  char *slash = strrchr(folder, '/');
+  if (slash) slash[slash == folder] = 0;
+  if (access(slash ? folder : ".", W_OK))
+    return failure(EXIT_OUTPUT, "%s: cannot write there: %s", o->output, strerror(errno));
+  return fine();
+}
+
+static struct status run(struct comm *world, int argc, char **argv) {
+  struct convert_options o = defaults();
+  TRY(parse(&o, argc, argv));
+  struct status s = fine();
+  if (world->rank == 0) {
+    s = check(&o);
+    if (!s.code) s = convert_tables(&o);
+  }
+  return agree(world, s);
+}
+
+const struct verb verb_convert = {"convert", "tables (CSV, TSV, blanks) into a graph artifact", run};

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+# seconds: 300
+"""convert on small tables: every case in which such tools went wrong without a word, then the others."""
+import hashlib
+import random
+
+from convert_tools import check, dropped, good, path, refused, run, run_tests, write
+
+USAGE, INPUT, OUTPUT = 2, 65, 73
+HEAD = "body_pre,body_post,weight\n"
+
+
+def edges(*rows, name="edges.csv", head=HEAD):
+    return write(name, head + "".join(",".join(map(str, row)) + "\n" for row in rows))
+
+
+def test_ids_above_2_53():
+    a, b = 2**53, 2**53 + 1
+    _, graph, _ = good("--edges", edges((a, b, 1), (b, 2**64 - 1, 2)))
+    check("ids", [int(i) for i in graph.body_id], [a, b, 2**64 - 1])
+    check("edges", graph.edges(), [(a, b, 1), (b, 2**64 - 1, 2)])
+    _, graph, _ = good("--edges", edges(("7.0", "12.0", 1)))
+    check("whole doubles", graph.edges(), [(7, 12, 1)])
+    refused(INPUT, ["row 2", "body_pre", "9007199254740993.0", "2^53"], "--edges",
+            edges((1, 2, 1), ("9007199254740993.0", 2, 1)))
+    refused(INPUT, ["row 1", "2^64"], "--edges", edges((2**64, 1, 1)))
+    refused(INPUT, ["row 1", "negative"], "--edges", edges((-3, 1, 1)))
+    refused(INPUT, ["row 2", "missing"], "--edges", edges((1, 2, 1), ("", 2, 1)))
+    refused(INPUT, ["row 1", "whole number"], "--edges", edges((1.5, 2, 1)))
+
+
+def test_repeated_pairs():
+    table = edges((1, 2, 3), (1, 2, 4), (2, 1, 5))
+    facts, graph, _ = good("--edges", table)
+    check("summed", graph.edges(), [(1, 2, 7), (2, 1, 5)])
+    check("pairs", (facts["result"]["merged_pairs"], facts["result"]["merged_rows"]), (1, 1))
+    facts, graph, _ = good("--edges", table, "--duplicates", "keep")
+    check("kept", graph.edges(), [(1, 2, 3), (1, 2, 4), (2, 1, 5)])
+    check("parallel", facts["result"]["parallel_edges"], 1)
+    refused(INPUT, ["1 -> 2", "--duplicates"], "--edges", table, "--duplicates", "refuse")
+    table = edges((1, 2, 3, 1), (1, 2, 4, 2), (1, 2, 5, 1), head="body_pre,body_post,weight,d\n")
+    _, graph, _ = good("--edges", table, "--columns", "delay=d")
+    check("summed by delay", (graph.edges(), graph.delay.tolist()), ([(1, 2, 8), (1, 2, 4)], [1, 2]))
+
+
+def test_self_loops():
+    table = edges((7, 7, 5), (7, 8, 1))
+    facts, graph, _ = good("--edges", table)
+    check("kept", (graph.edges(), facts["result"]["self_loops"]), ([(7, 7, 5), (7, 8, 1)], 1))
+    facts, graph, _ = good("--edges", table, "--self-loops", "drop")
+    check("dropped", (graph.edges(), dropped(facts)), ([(7, 8, 1)], {"self-loop": 1}))
+
+
+NODES = "bodyId,type,somaSide,superclass,status\n" \
+        "5,A,L,x,Traced\n3,B,R,,Glia\n4,,,x_tbc,\n9,C,,y,Traced\n"
+
+
+def test_node_rules():
+    nodes, table = write("nodes.csv", NODES), edges((5, 4, 1), (3, 5, 2), (5, 99, 3), (98, 5, 4), (97, 96, 5),
+                                                    (9, 5, 6))
+    ends = {"the source is not a node": 1, "the target is not a node": 1, "neither source nor target is a node": 1}
+    facts, graph, _ = good("--edges", table, "--nodes", nodes)
+    check("listed", (graph.body_id.tolist(), dropped(facts)), ([3, 4, 5, 9], ends))
+    check("types", graph.columns["type"], ["B", "", "A", "C"])
+    check("rule", graph.provenance["rules"]["node_rule"], "listed")
+    facts, graph, _ = good("--edges", table, "--nodes", nodes, "--node-rule", "superclass")
+    check("superclass", graph.edges(), [(5, 4, 1), (9, 5, 6)])
+    check("account", (dropped(facts, "nodes"), dropped(facts)["the source is not a node"]), ({"no superclass": 1}, 2))
+    facts, graph, _ = good("--edges", table, "--nodes", nodes, "--node-rule", "traced")
+    check("traced", (graph.body_id.tolist(), dropped(facts, "nodes")), ([5, 9], {"status is not Traced": 2}))
+    facts, graph, _ = good("--edges", table, "--nodes", nodes, "--node-rule", "endpoints")
+    check("endpoints", (graph.body_id.tolist(), dropped(facts)), ([3, 4, 5, 9, 96, 97, 98, 99], {}))
+    refused(INPUT, ["all 2 rows were dropped"], "--edges", edges((1, 2, 3), (2, 1, 3)), "--nodes", nodes)
+    refused(USAGE, ["superclass", "--nodes"], "--edges", table, "--node-rule", "superclass")
+    refused(USAGE, ["'status'", "--node-columns"], "--edges", table, "--nodes", write("n2.csv", "bodyId\n5\n"),
+            "--node-rule", "traced")
+
+
+def test_isolated():
+    nodes, table = write("nodes.csv", "bodyId\n1\n2\n3\n"), edges((1, 3, 1))
+    facts, graph, _ = good("--edges", table, "--nodes", nodes)
+    check("kept", (graph.body_id.tolist(), facts["result"]["isolated_nodes"]), ([1, 2, 3], 1))
+    facts, graph, _ = good("--edges", table, "--nodes", nodes, "--isolated", "drop")
+    check("dropped", (graph.body_id.tolist(), graph.edges()), ([1, 3], [(1, 3, 1)]))
+
+
+SIGNS = '{"signs": {"acetylcholine": 1, "gaba": -1, "histamine": -1%s}}'
+
+
+def test_transmitters():
+    nodes = write("nodes.csv", "bodyId\n1\n2\n3\n4\n5\n")
+    table = edges((1, 5, 10), (2, 5, 20), (3, 5, 30), (4, 5, 40), (5, 1, 50))
+    labels = write("nt.csv", "body,consensus_nt,predicted_nt\n1,gaba,x\n2,unclear,gaba\n3,,gaba\n5,acetylcholine,\n77,gaba,\n")
+    words = ["--edges", table, "--nodes", nodes, "--transmitters", labels]
+    refused(INPUT, ["'unclear'", "entry"], *words, "--signs", write("s.json", SIGNS % ""))
+    refused(INPUT, ["'missing'", "entry", "id 3"], *words, "--signs", write("s.json", SIGNS % ', "unclear": 1'))
+    signs = write("s.json", SIGNS % ', "unclear": 1, "missing": "exclude"')
+    facts, graph, _ = good(*words, "--signs", signs)
+    check("signed", graph.edges(), [(1, 5, -10), (2, 5, 20), (5, 1, 50)])
+    check("account", dropped(facts), {"the sign table excludes its source (missing)": 2})
+    check("labels", dropped(facts, "transmitters"), {"no such node": 1})
+    check("nodes", facts["result"]["nodes_by_transmitter"],
+          {"missing": 2, "acetylcholine": 1, "gaba": 1, "unclear": 1})
+    check("stored", (graph.columns["sign"], graph.columns["transmitter"]),
+          ([-1, 1, 0, 0, 1], ["gaba", "unclear", "", "", "acetylcholine"]))
+    check("table", graph.provenance["rules"]["signs"]["signs"]["unclear"], 1)
+    # "unclear" is an answer and does not fall through; an empty label does.
+    _, graph, _ = good(*words, "--signs", signs, "--transmitter-columns", "label2=predicted_nt")
+    check("second label", graph.edges(), [(1, 5, -10), (2, 5, 20), (3, 5, -30), (5, 1, 50)])
+    facts, graph, _ = good(*words[:4], "--transmitters", write("nt2.csv", "body,consensus_nt\n1,glutamate\n5,acetylcholine\n"))
+    check("default", (graph.edges(), "doi" in facts["rules"]["signs"]["citation"]), ([(1, 5, -10), (5, 1, 50)], True))
+    _, graph, _ = good(*words[:4], "--transmitters", path("nt2.csv"), "--signs", "soup")
+    check("soup", graph.edges(), [(1, 5, 10), (5, 1, 50)])
+    for text, part in [('{"signs": {"gaba": 0}}', "gaba"), ('{"signs": {}}', "entry"), ("{", "s.json"),
+                       ('{"signs": {"gaba": 1, "gaba": -1}}', "s.json")]:
+        code, _, error = run(*words, "--signs", write("s.json", text))
+        check(error, (code in (USAGE, INPUT), part in error), (True, True))
+    refused(USAGE, ["--signs nowhere"], *words, "--signs", "nowhere")
+    refused(USAGE, ["--signs", "--transmitters"], *words[:4], "--signs", signs)
+    _, graph, _ = good("--edges", table, "--nodes", write("n.csv", "bodyId,nt\n1,gaba\n5,gaba\n"), "--node-columns",
+                       "transmitter=nt")
+    check("label in the node table", graph.edges(), [(1, 5, -10), (5, 1, -50)])
+
+
+def test_repeated_ids():
+    table = edges((5, 6, 1))
+    same = write("same.csv", "bodyId,type,other\n5,A,x\n5,A,y\n6,C,z\n")
+    facts, graph, _ = good("--edges", table, "--nodes", same)
+    check("same", (graph.body_id.tolist(), dropped(facts, "nodes")), ([5, 6], {"identical repeat of an id": 1}))
+    differ = write("differ.csv", "bodyId,type\n5,A\n6,C\n5,B\n")
+    refused(INPUT, ["row 3", "id 5", "'B'", "'A'", "--repeated-ids"], "--edges", table, "--nodes", differ)
+    for policy, kind in (("first", "A"), ("last", "B")):
+        facts, graph, _ = good("--edges", table, "--nodes", differ, "--repeated-ids", policy)
+        check(policy, (graph.columns["type"], graph.edges()), ([kind, "C"], [(5, 6, 1)]))
+        check(policy, sum(dropped(facts, "nodes").values()), 1)
+    nt = write("nt.csv", "body,consensus_nt\n5,gaba\n5,acetylcholine\n")
+    refused(INPUT, ["row 2", "id 5", "gaba"], "--edges", table, "--transmitters", nt)
+
+
+def test_names():
+    table = write("names.csv", "a,b,n\nA , B ,1\nB,A ,2\n\"C, \"\"x\"\"\",A,3\n")
+    _, graph, error = good("--edges", table, "--columns", "pre=a,post=b,weight=n")
+    check("trimmed", graph.edges(), [("A", "B", 1), ("B", "A", 2), ('C, "x"', "A", 3)])
+    check("warned", "2 names occur with different outer blanks" in error, True)
+    refused(INPUT, ["row 2", "empty"], "--edges", write("names.csv", "a,b,n\nA,B,1\n ,B,1\n"), "--columns",
+            "pre=a,post=b,weight=n")
+    refused(INPUT, ["row 2", "--ids names"], "--edges", edges((1, 2, 3), (1, "x2", 3)))
+    _, graph, _ = good("--edges", edges((10, 9, 3), (9, "x", 3)), "--ids", "names")
+    check("byte order", graph.names, ["10", "9", "x"])
+
+
+def test_kinds():
+    table = write("kinds.csv", "Source,Target,Weight,Type\nA,B,3,chemical\nA,B,2,electrical\n")
+    columns = ["--columns", "pre=Source,post=Target,weight=Weight"]
+    refused(INPUT, ["'Type'", "chemical", "electrical", "--where", "--merge-kinds"], "--edges", table, *columns)
+    refused(INPUT, ["'Type'"], "--edges", table, "--columns", columns[1] + ",kind=Type")
+    facts, graph, _ = good("--edges", table, *columns, "--where", "Type=electrical")
+    check("where", (graph.edges(), dropped(facts)), ([("A", "B", 2)], {"Type is not as --where asks": 1}))
+    _, graph, _ = good("--edges", table, *columns, "--merge-kinds")
+    check("merged", graph.edges(), [("A", "B", 5)])
+    _, graph, _ = good("--edges", table, *columns, "--where", "Type=electrical", "--where", "Type=chemical")
+    check("either", graph.edges(), [("A", "B", 5)])
+    refused(INPUT, ["all 2 rows"], "--edges", table, *columns, "--where", "Type=x")
+    refused(INPUT, ["'Nope'", "'Type'"], "--edges", table, *columns, "--where", "Nope=x")
+
+
+def test_layouts():
+    wanted = [(1, 2, 3), (2, 1, 4)]
+    rows = "1{0}2{0}3{1}2{0}1{0}4{1}"
+    for delimiter in ",\t;| ":
+        for end in ("\n", "\r\n"):
+            _, graph, _ = good("--edges", write("t", rows.format(delimiter, end)))
+            check(repr((delimiter, end)), graph.edges(), wanted)
+            head = delimiter.join(["body_pre", "body_post", "weight"]) + end
+            _, graph, _ = good("--edges", write("t", "\ufeff" + head + end + rows.format(delimiter, end).rstrip()))
+            check(repr((delimiter, end)), graph.edges(), wanted)
+    _, graph, _ = good("--edges", write("t", "  1   2\t3 \n\n 2 1  4"))
+    check("runs of blanks", graph.edges(), wanted)
+    _, graph, _ = good("--edges", write("t", 'note,body_post,"body\npre",weight\n"a\n""b"",",2,1,"3"\n"",1, "2" ,4\n'),
+                       "--columns", "pre=3")
+    check("quotes", graph.edges(), wanted)
+    _, graph, _ = good("--edges", write("t", ",body_post,weight\n1,2,3\n2,1,4\n"), "--columns", "pre=1")
+    check("an empty name by position", graph.edges(), wanted)
+    _, graph, _ = good("--edges", write("t", "1x2x3\n2x1x4\n"), "--delimiter", "x")
+    check("any delimiter", graph.edges(), wanted)
+    _, graph, _ = good("--edges", write("t", "3,x,2,1\n4,y,1,2\n"), "--header", "no", "--columns", "pre=4,post=3,weight=1")
+    check("by number", graph.edges(), wanted)
+    tabs = write("t.csv", "pre\tpost\tsynapses\n1\t2\t3\n")
+    refused(INPUT, ["only one column", "pre\\tpost\\tsynapses", "--delimiter"], "--edges", tabs, "--delimiter", "comma")
+    refused(INPUT, ["'body_pre'", "'pre'", "'synapses'", "--columns"], "--edges", tabs)
+    refused(INPUT, ["row 2", "line 3", "2 fields", "3"], "--edges", edges((1, 2, 3), (1, 2)))
+    refused(INPUT, ["row 1", "quote"], "--edges", write("t", HEAD + '"1,2,3\n'))
+    refused(INPUT, ["row 1", "after a closing quote"], "--edges", write("t", HEAD + '"1"2,2,3\n'))
+    refused(INPUT, ["more than once", "position"], "--edges", write("t", "body_pre,body_pre,weight\n1,2,3\n"))
+
+
+def test_numbers():
+    _, graph, _ = good("--edges", edges((1, 2, "9.0"), (2, 1, 0), (2, 3, -2), (3, 1, "1e3"), (3, 2, "+4")))
+    check("counts", graph.edges(), [(1, 2, 9), (2, 1, 0), (2, 3, -2), (3, 1, 1000), (3, 2, 4)])
+    check("synapses", graph.count.tolist(), [9, 0, 2, 1000, 4])
+    facts, _, _ = good("--edges", edges((1, 2, 9), (2, 1, 0)), "--zero-weights", "drop")
+    check("zero", dropped(facts), {"weight 0": 1})
+    for value in ("0.5", "", "NaN", "x", "0x10", "1e400", "9223372036854775808"):
+        refused(INPUT, ["row 2", "'weight'"], "--edges", edges((1, 2, 1), (2, 1, value)))
+    refused(INPUT, ["row 1", "32-bit"], "--edges", edges((1, 2, 2**31)))
+    refused(INPUT, ["1 -> 2", "32-bit"], "--edges", edges((1, 2, 2**31 - 1), (1, 2, 1)))
+    table = edges((1, 2, 7), (1, 3, 5), (1, 4, 1), (1, 5, -7), (1, 6, -5))
+    refused(INPUT, ["1 -> 4", "--underflow"], "--edges", table, "--scale", "1/2")
+    facts, graph, error = good("--edges", table, "--scale", "1/2", "--underflow", "keep")
+    check("half to even", graph.impulse.tolist(), [4, 2, 0, -4, -2])
+    check("lost", (facts["result"]["scaled_to_zero"], "scaled to 0" in error), (1, True))
+    refused(INPUT, ["1 -> 2", "70000", "--overflow"], "--edges", table, "--scale", "10000")
+    facts, graph, _ = good("--edges", table, "--scale", "10000", "--overflow", "saturate")
+    check("saturated", (graph.impulse.tolist(), facts["result"]["saturated"]), ([32767, 32767, 10000, -32768, -32768], 4))
+    for text in ("0", "1/0", "-1", "1/", "x", "1/2/3", "4294967296"):
+        refused(USAGE, ["--scale"], "--edges", table, "--scale", text)
+    _, graph, _ = good("--edges", table, "--delay", "65535")
+    check("delay", set(graph.delay.tolist()), {65535})
+    refused(USAGE, ["--delay"], "--edges", table, "--delay", "0")
+    refused(INPUT, ["row 1", "65536"], "--edges", edges((1, 2, 3, 65536), head="body_pre,body_post,weight,d\n"),
+            "--columns", "delay=d")
+
+
+def test_releases_and_files():
+    nodes = write("old.csv", "bodyId,type,class\n5,A,x\n")
+    refused(INPUT, ["'superclass'", "'class'"], "--edges", edges((5, 5, 1)), "--nodes", nodes, "--node-columns",
+            "superclass=superclass")
+    facts, graph, _ = good("--edges", edges((5, 5, 1)), "--nodes", nodes, "--node-columns", "superclass=class")
+    with open(path("edges.csv"), "rb") as file:
+        text = file.read()
+    (table,) = [t for t in graph.provenance["inputs"] if t["role"] == "edges"]
+    check("provenance", (table["sha256"], table["bytes"], table["rows"]), (hashlib.sha256(text).hexdigest(), len(text), 1))
+    check("same facts", facts["inputs"], graph.provenance["inputs"])
+    refused(INPUT, ["missing.csv", "No such file"], "--edges", path("missing.csv"))
+    for content, part in [(b"", "empty"), (b"PAR1xxxx", "Parquet"), (b"FEA1xxxx", "Feather version 1"),
+                          (b"\x1f\x8b\x08\x00", "gzip"), (b"\xff\xfea\x00", "UTF-16"), (b"a,b\n1,\x002\n", "text"),
+                          (b"\n\n", "no row")]:
+        refused(INPUT, [part], "--edges", write("odd", content))
+    code, _, error = run("--edges", edges((1, 2, 3)), output="no/such/folder.h5")
+    check(error, code, OUTPUT)
+    facts, graph, error = good("--edges", write("t", HEAD))
+    check("no edges", (facts["result"]["edges"], facts["result"]["nodes"], "no edges" in error), (0, 0, True))
+
+
+def test_any_order():
+    draw = random.Random(1)
+    rows = [(draw.randrange(200), draw.randrange(200), draw.randrange(1, 50), draw.randrange(1, 4)) for _ in range(3000)]
+    digests, contents = set(), set()
+    for turn in range(3):
+        draw.shuffle(rows)
+        table = edges(*rows, head="body_pre,body_post,weight,d\n")
+        for words in (["--duplicates", "keep"], []):
+            _, graph, _ = good("--edges", table, "--columns", "delay=d", *words, n=1 + turn % 2)
+            digests.add(graph.digest)
+            contents.add(datasets("graph.h5"))
+    check("orders of rows", (len(digests), len(contents)), (2, 2))
+    names = [(f"n{a}", f"n{b} ", w) for a, b, w, _ in rows]
+    contents = set()
+    for _ in range(2):
+        draw.shuffle(names)
+        good("--edges", edges(*names))
+        contents.add(datasets("graph.h5"))
+    check("orders of names", len(contents), 1)
+
+
+def datasets(name):
+    """A hash of all datasets: names, types, values."""
+    import h5py
+    total = hashlib.sha256()
+
+    def add(where, item):
+        if isinstance(item, h5py.Dataset):
+            total.update(f"{where} {item.dtype} {item.shape}".encode())
+            total.update(repr(item[:].tolist()).encode())
+    with h5py.File(path(name)) as file:
+        file.visititems(add)
+    return total.hexdigest()
+
+
+run_tests(globals())
