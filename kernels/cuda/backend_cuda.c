@@ -1,0 +1,15 @@
+/* The cuda backend: one GPU per rank. */
+#include "backends.h"
+#include "gpu.h"
+#include "gpu_start.h"
+
+extern const struct recur_backend recur_cuda;
+
+const struct backend backend_cuda = {.name = "cuda",
+                                     .start = gpu_start,
+                                     .stop = gpu_stop,
+                                     .describe = gpu_describe,
+                                     .put = gpu_put,
+                                     .get = gpu_get,
+                                     .peak = gpu_peak,
+                                     .recur = &recur_cuda};

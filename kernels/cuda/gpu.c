@@ -1,0 +1,153 @@
+/* Device memory, the stream, captured graphs. Every CUDA error ends here. */
+#include "gpu.h"
+#include "fail.h"
+#include "gpu_start.h"
+#include "mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static cudaStream_t stream;
+static int processors;
+static int64_t held, most;
+
+void gpu_check_at(const char *file, int line, cudaError_t code, const char *call) {
+  if (code == cudaSuccess) return;
+  die_at(file, line, EXIT_RUNTIME, "%s: %s", call, cudaGetErrorString(code));
+}
+
+static struct status no_device(const char *why) {
+  return failure(EXIT_DEVICE, "--device cuda: no usable GPU: %s; run on a GPU node, or use --device cpu",
+                 why);
+}
+
+/* A binary without code for the device fails at its first launch, so that is tried here. */
+static cudaError_t try_device(int device) {
+  cudaError_t code = cudaSetDevice(device);
+  if (code == cudaSuccess) code = cudaFree(NULL);
+  if (code == cudaSuccess) code = gpu_can_launch();
+  return code;
+}
+
+struct status gpu_start(int local_rank, int local_size) {
+  int n = 0;
+  const cudaError_t found = cudaGetDeviceCount(&n);
+  if (found != cudaSuccess) return no_device(cudaGetErrorString(found));
+  if (n == 0) return no_device("this host has none");
+  if (local_size > n && local_rank == 0)
+    fprintf(stderr, "fascicle: %d ranks share %d GPUs on this host\n", local_size, n);
+  const cudaError_t code = try_device(local_rank % n);
+  if (code != cudaSuccess) return no_device(cudaGetErrorString(code));
+  CHECK_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, local_rank % n));
+  CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return fine();
+}
+
+void gpu_stop(void) {
+  if (stream) CHECK_CUDA(cudaStreamDestroy(stream));
+  stream = NULL;
+}
+
+void gpu_describe(char *text, size_t size) {
+  struct cudaDeviceProp p;
+  int n = 0, device = 0;
+  const cudaError_t code = cudaGetDeviceCount(&n);
+  if (code != cudaSuccess || n == 0) {
+    snprintf(text, size, "no usable GPU: %s", code ? cudaGetErrorString(code) : "this host has none");
+    return;
+  }
+  CHECK_CUDA(cudaGetDevice(&device));
+  CHECK_CUDA(cudaGetDeviceProperties(&p, device));
+  snprintf(text, size, "%s, %.0f GiB, sm_%d%d, %d on this host", p.name, (double)p.totalGlobalMem / (1 << 30),
+           p.major, p.minor, n);
+}
+
+cudaStream_t gpu_stream(void) {
+  return stream;
+}
+
+int gpu_processors(void) {
+  return processors;
+}
+
+/* ---- memory
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+enum { HEADER = 256 }; /* keeps cudaMalloc's alignment; holds the size of the block */
+
+void *gpu_zero(int64_t n, size_t bytes) {
+  if (n == 0) return NULL;
+  const int64_t size = n * (int64_t)bytes + HEADER;
+  char *at = NULL;
+  const cudaError_t code = cudaMalloc((void **)&at, (size_t)size);
+  if (code != cudaSuccess)
+    DIE(EXIT_RUNTIME, "out of GPU memory: %lld bytes wanted, %lld held (%s)", (long long)size,
+        (long long)held, cudaGetErrorString(code));
+  CHECK_CUDA(cudaMemsetAsync(at + HEADER, 0, (size_t)size - HEADER, stream));
+  CHECK_CUDA(cudaMemcpyAsync(at, &size, sizeof size, cudaMemcpyHostToDevice, stream));
+  held += size;
+  if (held > most) most = held;
+  return at + HEADER;
+}
+
+void gpu_free(void *there) {
+  if (!there) return;
+  int64_t size;
+  char *at = (char *)there - HEADER;
+  gpu_get(&size, at, sizeof size);
+  held -= size;
+  CHECK_CUDA(cudaFree(at));
+}
+
+void *gpu_copy_of(const void *host, int64_t n, size_t bytes) {
+  void *there = gpu_zero(n, bytes);
+  gpu_put(there, host, (size_t)n * bytes);
+  return there;
+}
+
+void gpu_put(void *there, const void *host, size_t bytes) {
+  if (bytes == 0) return;
+  CHECK_CUDA(cudaMemcpyAsync(there, host, bytes, cudaMemcpyHostToDevice, stream));
+  CHECK_CUDA(cudaStreamSynchronize(stream));
+}
+
+void gpu_get(void *host, const void *there, size_t bytes) {
+  if (bytes == 0) return;
+  CHECK_CUDA(cudaMemcpyAsync(host, there, bytes, cudaMemcpyDeviceToHost, stream));
+  CHECK_CUDA(cudaStreamSynchronize(stream));
+}
+
+int64_t gpu_peak(void) {
+  return most;
+}
+
+void *gpu_pinned(int64_t n, size_t bytes) {
+  void *host = NULL;
+  if (n > 0) CHECK_CUDA(cudaMallocHost(&host, (size_t)n * bytes));
+  return host;
+}
+
+void gpu_pinned_free(void *host) {
+  if (host) CHECK_CUDA(cudaFreeHost(host));
+}
+
+/* ---- captured graphs
+ * -------------------------------------------------------------------------------------------------- */
+
+void gpu_capture_begin(void) {
+  CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+}
+
+cudaGraphExec_t gpu_capture_end(void) {
+  cudaGraph_t graph;
+  cudaGraphExec_t ready;
+  CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
+  CHECK_CUDA(cudaGraphInstantiate(&ready, graph, 0));
+  CHECK_CUDA(cudaGraphDestroy(graph));
+  return ready;
+}
+
+void gpu_replay(cudaGraphExec_t graph) {
+  CHECK_CUDA(cudaGraphLaunch(graph, stream));
+}

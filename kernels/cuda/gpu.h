@@ -1,0 +1,51 @@
+/* The device as the rest of kernels/cuda sees it: counted memory, one stream, checked calls. C and CUDA C++
+ * both include this; mpi.h never comes along. */
+#ifndef FASCICLE_GPU_H
+#define FASCICLE_GPU_H
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A failed CUDA call is fatal and carries CUDA's own text. */
+void gpu_check_at(const char *file, int line, cudaError_t code, const char *call);
+#define CHECK_CUDA(call) gpu_check_at(__FILE__, __LINE__, (call), #call)
+
+/* All work of this rank is queued here, in order. */
+cudaStream_t gpu_stream(void);
+
+/* Streaming multiprocessors of the chosen device. */
+int gpu_processors(void);
+
+/* n elements of `bytes` each in device memory, zeroed; NULL when n is 0. Running out is fatal. Counted. */
+void *gpu_zero(int64_t n, size_t bytes);
+void gpu_free(void *there);
+
+/* The same, filled from a host array. */
+void *gpu_copy_of(const void *host, int64_t n, size_t bytes);
+
+void gpu_put(void *there, const void *host, size_t bytes);
+void gpu_get(void *host, const void *there, size_t bytes);
+int64_t gpu_peak(void);
+
+/* Host memory that the device can reach by itself, for copies that run beside the work. */
+void *gpu_pinned(int64_t n, size_t bytes);
+void gpu_pinned_free(void *host);
+
+/* A recorded sequence of launches. */
+void gpu_capture_begin(void);
+cudaGraphExec_t gpu_capture_end(void);
+void gpu_replay(cudaGraphExec_t graph);
+
+#define GPU_ZERO(type, n)          ((type *)gpu_zero((n), sizeof(type)))
+#define GPU_COPY_OF(type, host, n) ((type *)gpu_copy_of((host), (n), sizeof(type)))
+
+#ifdef __cplusplus
+}
+#endif
+#endif

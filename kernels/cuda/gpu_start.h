@@ -1,0 +1,15 @@
+/* The entries of backend_cuda that concern the device as a whole. */
+#ifndef FASCICLE_GPU_START_H
+#define FASCICLE_GPU_START_H
+
+#include "fail.h"
+#include "gpu.h"
+
+struct status gpu_start(int local_rank, int local_size);
+void gpu_stop(void);
+void gpu_describe(char *text, size_t size);
+
+/* Whether this binary holds code that the current device runs: one empty launch. */
+cudaError_t gpu_can_launch(void);
+
+#endif

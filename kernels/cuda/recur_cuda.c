@@ -1,0 +1,353 @@
+/* The recurrence on one GPU: what struct recur_backend promises, by the kernels of recur_kernels.cu. A window
+ * is captured once in a CUDA graph and replayed. */
+#include "gpu.h"
+#include "mem.h"
+#include "recur_backend.h"
+#include "recur_device.h"
+#include "recur_plan.h"
+
+struct recur {
+  struct recur_device d;
+  bool want_gradient;
+  cudaGraphExec_t forward, backward; /* NULL until first used */
+};
+
+/* ---- edges by source, on the host
+ * ------------------------------------------------------------------------------------- */
+
+/* Edges of near and far, by source: own sources, then the halo; within a source by ascending target. */
+struct by_source {
+  eidx *ptr; /* [n_own + n_halo + 1] */
+  lidx *target;
+  uint32_t *edge; /* position in near-then-far order */
+};
+
+static void count(const struct csr *rows, eidx *ptr) {
+  for (eidx e = 0; e < rows->n_edges; e++) ptr[rows->col[e] + 1]++;
+}
+
+static void place(const struct csr *rows, eidx offset, eidx *next, struct by_source *s) {
+  for (lidx i = 0; i < rows->n_rows; i++)
+    for (eidx e = rows->row_ptr[i]; e < rows->row_ptr[i + 1]; e++) {
+      const eidx at = next[rows->col[e]]++;
+      s->target[at] = i, s->edge[at] = (uint32_t)(offset + e);
+    }
+}
+
+static struct by_source transpose(const struct graph *g) {
+  const eidx n = g->near.n_edges + g->far.n_edges;
+  const lidx rows = g->n_own + g->n_halo;
+  struct by_source s = {NEW_ZERO(eidx, (int64_t)rows + 1), NEW(lidx, n), NEW(uint32_t, n)};
+  count(&g->near, s.ptr), count(&g->far, s.ptr);
+  for (lidx j = 0; j < rows; j++) s.ptr[j + 1] += s.ptr[j];
+  eidx *next = NEW(eidx, rows);
+  for (lidx j = 0; j < rows; j++) next[j] = s.ptr[j];
+  place(&g->near, 0, next, &s), place(&g->far, g->near.n_edges, next, &s);
+  mem_free(next);
+  return s;
+}
+
+static void by_source_free(struct by_source *s) {
+  mem_free(s->ptr), mem_free(s->target), mem_free(s->edge);
+}
+
+/* ---- to the device
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void *indices_to_device(const lidx *col, eidx n, bool narrow) {
+  if (!narrow) return GPU_COPY_OF(int32_t, col, n);
+  uint16_t *half = NEW(uint16_t, n);
+  for (eidx e = 0; e < n; e++) half[e] = (uint16_t)col[e];
+  void *there = GPU_COPY_OF(uint16_t, half, n);
+  mem_free(half);
+  return there;
+}
+
+static const uint32_t *pointers_to_device(const struct csr *rows) {
+  uint32_t *ptr = NEW(uint32_t, (int64_t)rows->n_rows + 1);
+  for (lidx i = 0; i <= rows->n_rows; i++) ptr[i] = (uint32_t)rows->row_ptr[i];
+  const uint32_t *there = GPU_COPY_OF(uint32_t, ptr, (int64_t)rows->n_rows + 1);
+  mem_free(ptr);
+  return there;
+}
+
+static const int32_t *slots_to_device(lidx n_own, lidx n, const lidx *row) {
+  int32_t *slot = NEW(int32_t, n_own);
+  for (lidx i = 0; i < n_own; i++) slot[i] = -1;
+  for (lidx i = 0; i < n; i++) slot[row[i]] = i;
+  const int32_t *there = GPU_COPY_OF(int32_t, slot, n_own);
+  mem_free(slot);
+  return there;
+}
+
+static struct recur_walk walk_to_device(const eidx *ptr, lidx first, lidx n_rows, const void *col,
+                                        bool narrow, int batch) {
+  const struct recur_shape_on_device shape = recur_device_shape(batch);
+  const eidx n_edges = n_rows > 0 ? ptr[first + n_rows] - ptr[first] : 0;
+  struct recur_walk w = {.col = col, .narrow = narrow};
+  struct recur_item *item =
+      recur_plan(ptr, first, n_rows, shape, recur_chunk(n_edges, gpu_processors(), shape), &w.n_blocks);
+  w.item = GPU_COPY_OF(struct recur_item, item, (int64_t)w.n_blocks * (RECUR_THREADS / shape.lanes));
+  mem_free(item);
+  return w;
+}
+
+static void walk_free(struct recur_walk *w) {
+  gpu_free((void *)w->item);
+}
+
+enum { NARROW = 65536 };
+
+static void edges_to_device(struct recur_device *d, const struct graph *g, bool want_gradient) {
+  const bool narrow = (int64_t)g->n_own + g->n_halo <= NARROW;
+  const int B = d->batch;
+  d->near_in = walk_to_device(g->near.row_ptr, 0, g->n_own, indices_to_device(g->near.col, d->n_near, narrow),
+                              narrow, B);
+  if (g->n_halo > 0)
+    d->far_in = walk_to_device(g->far.row_ptr, 0, g->n_own, indices_to_device(g->far.col, d->n_far, narrow),
+                               narrow, B);
+  if (!want_gradient) return;
+  struct by_source s = transpose(g);
+  const void *target = indices_to_device(s.target, d->n_near + d->n_far, narrow);
+  d->near_out = walk_to_device(s.ptr, 0, g->n_own, target, narrow, B);
+  d->far_out = walk_to_device(s.ptr, g->n_own, g->n_halo, target, narrow, B);
+  d->out_edge = GPU_COPY_OF(uint32_t, s.edge, d->n_near + d->n_far);
+  by_source_free(&s);
+  d->near_ptr = pointers_to_device(&g->near);
+  if (g->n_halo > 0) d->far_ptr = pointers_to_device(&g->far);
+}
+
+/* ---- memory
+ * --------------------------------------------------------------------------------------------------------------
+ */
+
+struct sizes { /* in elements */
+  int64_t own, edges, own_floats, states, in_floats, out_floats;
+};
+
+static struct sizes sizes_of(const struct recur_net *net) {
+  const struct graph *g = net->graph;
+  const int64_t B = net->shape.batch, T = net->shape.steps, K = T * net->shape.microsteps;
+  return (struct sizes){.own = g->n_own,
+                        .edges = g->near.n_edges + g->far.n_edges,
+                        .own_floats = g->n_own * B,
+                        .states = (net->want_gradient ? K + 1 : 2) * ((int64_t)g->n_own + g->n_halo) * B,
+                        .in_floats = T * net->n_in * B,
+                        .out_floats = T * net->n_out * B};
+}
+
+static int64_t bytes(const struct recur_net *net) {
+  const struct graph *g = net->graph;
+  const struct sizes n = sizes_of(net);
+  const int64_t index = (int64_t)g->n_own + g->n_halo <= NARROW ? 2 : 4, word = sizeof(float);
+  const int64_t items = (int64_t)sizeof(struct recur_item) * (2 * n.own + n.edges / 64);
+  int64_t sum = n.edges * (index + word) + n.own * 4 * word + items;
+  sum += (n.states + n.in_floats + n.out_floats + (g->n_halo > 0 ? n.own_floats : 0)) * word;
+  if (!net->want_gradient) return sum;
+  sum += n.edges * (index + 4 * word) + n.own * 4 * word + items + (n.in_floats + n.out_floats) * word;
+  return sum + (3 * n.own_floats + (int64_t)g->n_halo * net->shape.batch) * word;
+}
+
+static void arrays_to_device(struct recur_device *d, const struct recur_net *net) {
+  const struct sizes n = sizes_of(net);
+  d->value = GPU_ZERO(float, n.edges);
+  d->leak = GPU_ZERO(float, n.own), d->bias = GPU_ZERO(float, n.own);
+  d->drive = GPU_ZERO(float, n.in_floats), d->output = GPU_ZERO(float, n.out_floats);
+  d->states = GPU_ZERO(float, n.states);
+  if (d->n_halo > 0) d->near_sum = GPU_ZERO(float, n.own_floats);
+  if (!net->want_gradient) return;
+  d->out_value = GPU_ZERO(float, n.edges), d->out_gradient = GPU_ZERO(float, n.edges);
+  d->d_value = GPU_ZERO(float, n.edges);
+  d->d_leak = GPU_ZERO(float, n.own), d->d_bias = GPU_ZERO(float, n.own);
+  d->d_drive = GPU_ZERO(float, n.in_floats), d->d_output = GPU_ZERO(float, n.out_floats);
+  d->d_state = GPU_ZERO(float, n.own_floats + (int64_t)d->n_halo * d->batch);
+  d->q = GPU_ZERO(float, 2 * n.own_floats);
+}
+
+static struct status open(const struct recur_net *net, int n_threads, struct recur **state) {
+  (void)n_threads;
+  const struct graph *g = net->graph;
+  if (g->near.n_edges + g->far.n_edges > UINT32_MAX)
+    return failure(EXIT_RUNTIME,
+                   "--device cuda: %lld edges on one GPU, at most %u; use more ranks with --parts",
+                   (long long)(g->near.n_edges + g->far.n_edges), UINT32_MAX);
+  struct recur *r = NEW_ZERO(struct recur, 1);
+  r->want_gradient = net->want_gradient;
+  r->d = (struct recur_device){.batch = net->shape.batch,
+                               .microsteps = net->shape.microsteps,
+                               .steps = net->shape.steps,
+                               .n_own = g->n_own,
+                               .n_halo = g->n_halo,
+                               .n_in = net->n_in,
+                               .n_out = net->n_out,
+                               .n_near = g->near.n_edges,
+                               .n_far = g->far.n_edges,
+                               .all_states = net->want_gradient};
+  r->d.in_slot = slots_to_device(g->n_own, net->n_in, net->in);
+  r->d.out_slot = slots_to_device(g->n_own, net->n_out, net->out);
+  edges_to_device(&r->d, g, net->want_gradient);
+  arrays_to_device(&r->d, net);
+  *state = r;
+  return fine();
+}
+
+static void close(struct recur *r) {
+  struct recur_device *d = &r->d;
+  if (r->forward) CHECK_CUDA(cudaGraphExecDestroy(r->forward));
+  if (r->backward) CHECK_CUDA(cudaGraphExecDestroy(r->backward));
+  gpu_free((void *)d->near_in.col), gpu_free((void *)d->far_in.col), gpu_free((void *)d->near_out.col);
+  walk_free(&d->near_in), walk_free(&d->far_in), walk_free(&d->near_out), walk_free(&d->far_out);
+  gpu_free((void *)d->near_ptr), gpu_free((void *)d->far_ptr), gpu_free((void *)d->out_edge);
+  gpu_free((void *)d->in_slot), gpu_free((void *)d->out_slot);
+  gpu_free(d->value), gpu_free(d->out_value), gpu_free(d->out_gradient), gpu_free(d->d_value);
+  gpu_free(d->leak), gpu_free(d->bias), gpu_free(d->d_leak), gpu_free(d->d_bias);
+  gpu_free(d->drive), gpu_free(d->d_drive), gpu_free(d->output), gpu_free(d->d_output);
+  gpu_free(d->states), gpu_free(d->near_sum), gpu_free(d->d_state), gpu_free(d->q);
+  mem_free(r);
+}
+
+/* ---- where things stand
+ * ---------------------------------------------------------------------------------------------------- */
+
+static float *value(struct recur *r) {
+  return r->d.value;
+}
+
+static float *leak(struct recur *r) {
+  return r->d.leak;
+}
+
+static float *bias(struct recur *r) {
+  return r->d.bias;
+}
+
+static float *drive(struct recur *r) {
+  return r->d.drive;
+}
+
+static float *output(struct recur *r) {
+  return r->d.output;
+}
+
+static float *d_value(struct recur *r) {
+  return r->d.d_value;
+}
+
+static float *d_leak(struct recur *r) {
+  return r->d.d_leak;
+}
+
+static float *d_bias(struct recur *r) {
+  return r->d.d_bias;
+}
+
+static float *d_drive(struct recur *r) {
+  return r->d.d_drive;
+}
+
+static float *d_output(struct recur *r) {
+  return r->d.d_output;
+}
+
+static float *d_state(struct recur *r) {
+  return r->d.d_state;
+}
+
+static float *state(struct recur *r, int k) {
+  const int64_t rows = (int64_t)r->d.n_own + r->d.n_halo;
+  return r->d.states + (r->d.all_states ? k : k % 2) * rows * r->d.batch;
+}
+
+/* ---- microstep by microstep
+ * --------------------------------------------------------------------------------------------------- */
+
+static void forward_begin(struct recur *r) {
+  (void)r;
+}
+
+static void forward_near(struct recur *r, int k) {
+  recur_device_forward(&r->d, k, RECUR_NEAR_ONLY);
+}
+
+static void forward_far(struct recur *r, int k) {
+  recur_device_forward(&r->d, k, RECUR_FAR_LAST);
+}
+
+/* g starts at 0 behind the last microstep */
+static void backward_begin(struct recur *r) {
+  const struct recur_device *d = &r->d;
+  const size_t size = ((size_t)d->n_own + (size_t)d->n_halo) * (size_t)d->batch * sizeof(float);
+  if (size > 0) CHECK_CUDA(cudaMemsetAsync(d->d_state, 0, size, gpu_stream()));
+  recur_device_take(d);
+}
+
+static void backward_far(struct recur *r, int k) {
+  recur_device_elementwise(&r->d, k);
+  recur_device_transposed_halo(&r->d, k);
+}
+
+static void backward_near(struct recur *r, int k) {
+  recur_device_transposed(&r->d, k, false);
+}
+
+static void backward_end(struct recur *r) {
+  recur_device_give(&r->d);
+}
+
+/* ---- the whole window
+ * -----------------------------------------------------------------------------------------------------------
+ */
+
+static void queue_forward(struct recur *r) {
+  for (int k = 0; k < r->d.steps * r->d.microsteps; k++) recur_device_forward(&r->d, k, RECUR_ALL);
+}
+
+static void queue_backward(struct recur *r) {
+  const int last = r->d.steps * r->d.microsteps - 1;
+  backward_begin(r);
+  recur_device_elementwise(&r->d, last);
+  for (int k = last; k >= 0; k--) recur_device_transposed(&r->d, k, k > 0);
+  backward_end(r);
+}
+
+static void window(struct recur *r, cudaGraphExec_t *graph, void (*queue)(struct recur *)) {
+  if (!*graph) {
+    gpu_capture_begin();
+    queue(r);
+    *graph = gpu_capture_end();
+  }
+  gpu_replay(*graph);
+}
+
+static void window_forward(struct recur *r) {
+  window(r, &r->forward, queue_forward);
+}
+
+static void window_backward(struct recur *r) {
+  window(r, &r->backward, queue_backward);
+}
+
+const struct recur_backend recur_cuda = {.open = open,
+                                         .close = close,
+                                         .bytes = bytes,
+                                         .value = value,
+                                         .leak = leak,
+                                         .bias = bias,
+                                         .drive = drive,
+                                         .output = output,
+                                         .d_value = d_value,
+                                         .d_leak = d_leak,
+                                         .d_bias = d_bias,
+                                         .d_drive = d_drive,
+                                         .d_output = d_output,
+                                         .state = state,
+                                         .d_state = d_state,
+                                         .forward_begin = forward_begin,
+                                         .forward_near = forward_near,
+                                         .forward_far = forward_far,
+                                         .backward_begin = backward_begin,
+                                         .backward_far = backward_far,
+                                         .backward_near = backward_near,
+                                         .backward_end = backward_end,
+                                         .window_forward = window_forward,
+                                         .window_backward = window_backward};

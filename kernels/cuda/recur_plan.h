@@ -1,0 +1,17 @@
+/* Who walks which row: rows binned by degree, long ones split. Host code, no CUDA. */
+#ifndef FASCICLE_RECUR_PLAN_H
+#define FASCICLE_RECUR_PLAN_H
+
+#include "recur_device.h"
+#include "types.h"
+
+/* Work items for rows first .. first + n_rows - 1, whose edges are ptr[row] .. ptr[row + 1] - 1. A row is
+ * split until a group has at most `chunk` edges or a block is full; rows of one split and like length stand
+ * together, the longest first, in their own order otherwise. The caller frees it; n_blocks blocks. */
+struct recur_item *recur_plan(const eidx *ptr, lidx first, lidx n_rows, struct recur_shape_on_device shape,
+                              int chunk, int *n_blocks);
+
+/* Edges per group that keep all multiprocessors busy: few where the graph is small. */
+int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape);
+
+#endif
