@@ -70,9 +70,7 @@ int gpu_processors(void) {
   return processors;
 }
 
-/* ---- memory
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 enum { HEADER = 256 }; /* keeps cudaMalloc's alignment; holds the size of the block */
 
@@ -132,8 +130,7 @@ void gpu_pinned_free(void *host) {
   if (host) CHECK_CUDA(cudaFreeHost(host));
 }
 
-/* ---- captured graphs
- * -------------------------------------------------------------------------------------------------- */
+/* ---- captured graphs ---- */
 
 void gpu_capture_begin(void) {
   CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));

@@ -12,8 +12,7 @@ struct recur {
   cudaGraphExec_t forward, backward; /* NULL until first used */
 };
 
-/* ---- edges by source, on the host
- * ------------------------------------------------------------------------------------- */
+/* ---- edges by source, on the host ---- */
 
 /* Edges of near and far, by source: own sources, then the halo; within a source by ascending target. */
 struct by_source {
@@ -51,8 +50,7 @@ static void by_source_free(struct by_source *s) {
   mem_free(s->ptr), mem_free(s->target), mem_free(s->edge);
 }
 
-/* ---- to the device
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- to the device ---- */
 
 static void *indices_to_device(const lidx *col, eidx n, bool narrow) {
   if (!narrow) return GPU_COPY_OF(int32_t, col, n);
@@ -117,9 +115,7 @@ static void edges_to_device(struct recur_device *d, const struct graph *g, bool 
   if (g->n_halo > 0) d->far_ptr = pointers_to_device(&g->far);
 }
 
-/* ---- memory
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 struct sizes { /* in elements */
   int64_t own, edges, own_floats, states, in_floats, out_floats;
@@ -206,8 +202,7 @@ static void close(struct recur *r) {
   mem_free(r);
 }
 
-/* ---- where things stand
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- where things stand ---- */
 
 static float *value(struct recur *r) {
   return r->d.value;
@@ -258,8 +253,7 @@ static float *state(struct recur *r, int k) {
   return r->d.states + (r->d.all_states ? k : k % 2) * rows * r->d.batch;
 }
 
-/* ---- microstep by microstep
- * --------------------------------------------------------------------------------------------------- */
+/* ---- microstep by microstep ---- */
 
 static void forward_begin(struct recur *r) {
   (void)r;
@@ -294,9 +288,7 @@ static void backward_end(struct recur *r) {
   recur_device_give(&r->d);
 }
 
-/* ---- the whole window
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- the whole window ---- */
 
 static void queue_forward(struct recur *r) {
   for (int k = 0; k < r->d.steps * r->d.microsteps; k++) recur_device_forward(&r->d, k, RECUR_ALL);

@@ -14,9 +14,7 @@ template <class L> constexpr int BLOCKS = L::N >= 8 ? 2 : 4;
 
 constexpr float SMALL_LEAK = 0.1f; /* RECUR_SMALL_LEAK of recur_backend.h, which C++ cannot include */
 
-/* ---- forward
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- forward ---- */
 
 struct forward_args {
   columns cols;
@@ -73,8 +71,7 @@ __global__ void __launch_bounds__(RECUR_THREADS, BLOCKS<L>)
     finish_forward<L>(a, item.row, lane, z);
 }
 
-/* ---- backward, elementwise
- * ------------------------------------------------------------------------------------------------ */
+/* ---- backward, elementwise ---- */
 
 struct element_args {
   const float *before, *after; /* s_k, s_{k+1} */
@@ -172,8 +169,7 @@ __global__ void __launch_bounds__(RECUR_THREADS)
   finish_element<L, INDEX>(a, c, row, lane, at < n_own, g, after);
 }
 
-/* ---- backward, transposed product and edge gradient
- * ------------------------------------------------------------------------- */
+/* ---- backward, transposed product and edge gradient ---- */
 
 struct backward_args {
   columns cols;
@@ -213,8 +209,7 @@ __global__ void __launch_bounds__(RECUR_THREADS, BLOCKS<L>)
     store<L>(a.d_state, row, lane, a.cols, g);
 }
 
-/* ---- edges between the caller's order and the order by source
- * ------------------------------------------------------------------ */
+/* ---- edges between the caller's order and the order by source ---- */
 
 __global__ void take_kernel(int64_t n, const uint32_t *edge, const float *value, float *out_value,
                             float *out_gradient) {
@@ -230,9 +225,7 @@ __global__ void give_kernel(int64_t n, const uint32_t *edge, const float *out_gr
   if (e < n) d_value[edge[e]] = out_gradient[e];
 }
 
-/* ---- launching
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- launching ---- */
 
 template <class... P> void launch(void (*kernel)(P...), int64_t blocks, P... args) {
   if (blocks == 0) return;

@@ -117,9 +117,7 @@ __device__ __forceinline__ void let_next_launch_start() {
 #endif
 }
 
-/* ---- the walk
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- the walk ---- */
 
 /* Index and value of the edges that a lane loads for a turn; past the end: value 0. */
 template <class L> struct handful {

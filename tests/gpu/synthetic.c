@@ -71,8 +71,7 @@ double relative_error(const float *x, const double *y, int64_t n) {
   return norm > 0 ? sqrt(error / norm) : sqrt(error);
 }
 
-/* ---- the recurrence in double
- * ------------------------------------------------------------------------------------------ */
+/* ---- the recurrence in double ---- */
 
 struct run {
   const struct recur_net *net;
