@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct verb *const verbs[] = {&verb_convert, &verb_simulate, &verb_trace, &verb_info};
+static const struct verb *const verbs[] = {
+    &verb_convert, &verb_inspect, &verb_simulate, &verb_trace, &verb_info,
+};
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_usage(void) {

@@ -11,9 +11,10 @@ struct verb {
   struct status (*run)(struct comm *world, int argc, char **argv);
 };
 
-extern const struct verb verb_info;
 extern const struct verb verb_convert;
+extern const struct verb verb_inspect;
 extern const struct verb verb_simulate;
 extern const struct verb verb_trace;
+extern const struct verb verb_info;
 
 #endif

@@ -1,0 +1,149 @@
+/* fascicle inspect: which kind of file is it, and what does it hold? */
+#include "inspect.h"
+#include "files.h"
+#include "h5.h"
+#include "mem.h"
+#include "options.h"
+#include "scx.h"
+#include "verbs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct usage usage = {.verb = "inspect",
+                                   .operands = "FILE",
+                                   .about = "What a file holds: a graph, a checkpoint, spikes, another HDF5 "
+                                            "file, or an .scx folder. For a graph: "
+                                            "sizes,\ndegrees, signs, delays, labels, ordering, digests and "
+                                            "where it came from; or one neuron with "
+                                            "its partners.",
+                                   .example =
+                                       "  fascicle inspect graph.h5\n  fascicle inspect graph.h5 --verify\n"
+                                       "  fascicle inspect graph.h5 --node 10003 --partners 50\n"
+                                       "  fascicle inspect run/checkpoints/step_00001000.h5 --json"};
+
+enum kind { KIND_GRAPH, KIND_FIELDS, KIND_SPIKES, KIND_HDF5, KIND_SCX };
+static const char *const kind_names[] = {"graph", "checkpoint", "spikes", "HDF5", "scx"};
+
+/* What rank 0 sees at first glance. */
+struct glance {
+  enum kind kind;
+  int64_t bytes;
+  char format[64];
+};
+
+static void look_inside(struct h5_file *h5, struct glance *g) {
+  char *format = h5_text(h5, "/", "format"), *meta = h5_text(h5, "/", "meta");
+  snprintf(g->format, sizeof g->format, "%s", format ? format : "");
+  int64_t version;
+  if (format && !strcmp(format, "fascicle graph"))
+    g->kind = KIND_GRAPH;
+  else if (format && meta && h5_number(h5, "/", "format_version", &version))
+    g->kind = KIND_FIELDS;
+  else
+    g->kind = KIND_HDF5;
+  mem_free(format), mem_free(meta);
+}
+
+/* Spike files of ours say from which step to which they go. */
+static bool is_our_spikes(struct h5_file *h5) {
+  int64_t step;
+  if (!h5_is_group(h5, "/spikes")) return false;
+  char **populations = h5_members(h5, "/spikes"), path[600];
+  bool ours = false;
+  if (populations[0]) {
+    snprintf(path, sizeof path, "/spikes/%s", populations[0]);
+    ours = h5_is_group(h5, path) && h5_number(h5, path, "first_step", &step);
+  }
+  texts_free(populations);
+  return ours;
+}
+
+static struct status look(const char *path, struct glance *g) {
+  struct stat info;
+  char manifest[FILE_PATH];
+  if (stat(path, &info)) return failure(EXIT_INPUT, "%s: cannot open: %s", path, strerror(errno));
+  g->bytes = info.st_size;
+  if (S_ISDIR(info.st_mode)) {
+    g->kind = KIND_SCX, g->bytes = 0;
+    snprintf(manifest, sizeof manifest, "%s/manifest.json", path);
+    if (file_exists(manifest)) return fine();
+    return failure(EXIT_INPUT, "%s: a folder, but not an .scx artifact (no manifest.json); name a file in it",
+                   path);
+  }
+  struct h5_file h5;
+  TRY(h5_open(path, &h5));
+  look_inside(&h5, g);
+  if (g->kind == KIND_HDF5 && is_our_spikes(&h5)) g->kind = KIND_SPIKES;
+  h5_close(&h5);
+  return fine();
+}
+
+static struct status collect_scx(const struct inspect_request *request, json_t *facts) {
+  struct scx scx = {0};
+  TRY(scx_read(request->path, &scx));
+  json_object_set_new(facts, "neurons", json_integer(scx.n_neurons));
+  json_object_set_new(facts, "edges", json_integer(scx.n_edges));
+  json_object_set_new(facts, "blocks", json_integer(scx.n_blocks));
+  json_object_set_new(facts, "manifest", json_or_text(scx.manifest));
+  json_object_set_new(facts, "verified", json_true()); /* reading checks every field and checksum */
+  scx_free(&scx);
+  return fine();
+}
+
+struct status inspect_scx(const struct comm *comm, const struct inspect_request *request, json_t *facts) {
+  return agree(comm, comm->rank == 0 ? collect_scx(request, facts) : fine());
+}
+
+static struct status collect(const struct comm *comm, const struct inspect_request *request,
+                             const struct glance *g, json_t *facts) {
+  if (request->node && g->kind != KIND_GRAPH)
+    return failure(EXIT_USAGE, "--node: %s is not a graph", request->path);
+  switch (g->kind) {
+  case KIND_GRAPH: return inspect_graph(comm, request, facts);
+  case KIND_FIELDS: return inspect_fields(comm, request, g->format, facts);
+  case KIND_SPIKES: return inspect_spikes(comm, request, facts);
+  case KIND_SCX: return inspect_scx(comm, request, facts);
+  default: return inspect_hdf5(comm, request, facts);
+  }
+}
+
+static void print(const json_t *facts, bool as_json) {
+  if (!as_json) {
+    inspect_print(facts);
+    return;
+  }
+  char *line = json_line(facts);
+  printf("%s\n", line);
+  free(line);
+}
+
+static struct status run(struct comm *world, int argc, char **argv) {
+  struct inspect_request request = {.partners = 20};
+  bool as_json = false;
+  const struct option options[] = {
+      {"node", OPTION_TEXT, "ID", "one neuron, by body id or name, with its partners", &request.node, 0, 0},
+      {"partners", OPTION_INT, "N",
+       "how many of its partners to list each way, the strongest first; 0: all (20)", &request.partners, 0,
+       INT64_MAX},
+      {"verify", OPTION_FLAG, NULL, "recompute digests and checksums; all ranks share the work",
+       &request.verify, 0, 0},
+      {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &as_json, 0, 0}};
+  TRY(options_parse(&usage, options, 4, argc, argv, &request.path, 1, 1));
+  struct glance g = {0};
+  TRY(agree(world, world->rank == 0 ? look(request.path, &g) : fine()));
+  comm_share(world, &g, sizeof g, 0);
+  json_t *facts = json_object();
+  json_object_set_new(facts, "file", json_string(request.path));
+  json_object_set_new(facts, "kind", json_string(kind_names[g.kind]));
+  if (g.bytes) json_object_set_new(facts, "bytes", json_integer(g.bytes));
+  struct status s = collect(world, &request, &g, facts);
+  if (!s.code && world->rank == 0) print(facts, as_json);
+  json_decref(facts);
+  return s;
+}
+
+const struct verb verb_inspect = {"inspect", "what a graph, checkpoint or spike file holds", run};
