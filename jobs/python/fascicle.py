@@ -1,0 +1,168 @@
+"""The recurrence of libfascicle from Python, on NumPy arrays or PyTorch CPU tensors.
+
+    graph = SparseGraph(src, dst, num_nodes=N, input_nodes=nodes)     # src[e] -> dst[e], any order of edges
+    window = Window(graph, batch=32, steps=64, microsteps=2)          # NumPy
+    out = window.forward(edge_values, leak, bias, drives, state0)     # [T, B, n_outputs]
+    gradients = window.backward(d_out)                                # of edge_values, leak, bias, drives, state0
+
+    out = sparse_recurrence(edge_values, leak, bias, drives, state0, graph, microsteps=2)     # PyTorch, differentiable
+
+edge_values [E] in the order of src and dst, leak [N] in (0, 1), bias [N], drives [T, n_inputs, B], state0 [B, N] or None,
+all float32. src/fascicle.h says more. The library is found beside this file's install prefix, by the environment variable
+LIBFASCICLE, or by the system's loader.
+"""
+
+import ctypes
+import os
+from collections import namedtuple
+
+import numpy as np
+
+Gradients = namedtuple("Gradients", "edge_values leak bias drives state0")
+
+
+class _Spec(ctypes.Structure):
+    _fields_ = [("n_nodes", ctypes.c_int64), ("n_edges", ctypes.c_int64),
+                ("source", ctypes.c_void_p), ("target", ctypes.c_void_p),
+                ("n_inputs", ctypes.c_int64), ("input_nodes", ctypes.c_void_p),
+                ("n_outputs", ctypes.c_int64), ("output_nodes", ctypes.c_void_p),
+                ("device", ctypes.c_int), ("device_index", ctypes.c_int)]
+
+
+class _Shape(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_int32) for name in ("batch", "steps", "microsteps", "want_gradient", "n_threads")]
+
+
+class _Arrays(ctypes.Structure):
+    """struct fascicle_inputs and struct fascicle_gradients"""
+    _fields_ = [(name, ctypes.c_void_p) for name in Gradients._fields]
+
+
+def _load():
+    here = os.path.dirname(os.path.abspath(__file__))
+    places = [os.environ.get("LIBFASCICLE"), os.path.join(here, "..", "..", "..", "..", "lib", "libfascicle.so"),
+              os.path.join(here, "..", "..", "build", "libfascicle.so"), "libfascicle.so.0"]
+    error = None
+    for place in filter(None, places):
+        try:
+            library = ctypes.CDLL(place)
+            break
+        except OSError as e:
+            error = e
+    else:
+        raise ImportError(f"libfascicle was not found; set LIBFASCICLE to its path ({error})")
+    library.fascicle_last_error.restype = ctypes.c_char_p
+    library.fascicle_workspace_bytes.restype = ctypes.c_int64
+    library.fascicle_graph_destroy.argtypes = [ctypes.c_void_p]
+    library.fascicle_graph_destroy.restype = None
+    if library.fascicle_api_version() != 1:
+        raise ImportError("libfascicle speaks another version of its interface")
+    return library
+
+
+_library = _load()
+
+
+class Error(ValueError):
+    """What libfascicle refused; `code` is an enum fascicle_result."""
+
+    def __init__(self, code):
+        super().__init__(_library.fascicle_last_error().decode())
+        self.code = code
+
+
+def _check(code):
+    if code:
+        raise Error(code)
+
+
+def _at(array):
+    return None if array is None else array.ctypes.data
+
+
+def _floats(name, array, shape):
+    array = np.ascontiguousarray(array, np.float32)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, not {shape}")
+    return array
+
+
+class SparseGraph:
+    def __init__(self, src, dst, num_nodes, input_nodes=(), output_nodes=None):
+        ids = [np.ascontiguousarray(x, np.int64) for x in (src, dst, input_nodes)]
+        if ids[0].shape != ids[1].shape or ids[0].ndim != 1:
+            raise ValueError("src and dst must be vectors of one length")
+        outputs = None if output_nodes is None else np.ascontiguousarray(output_nodes, np.int64)
+        spec = _Spec(num_nodes, len(ids[0]), _at(ids[0]), _at(ids[1]), len(ids[2]), _at(ids[2]),
+                     0 if outputs is None else len(outputs), _at(outputs), 0, 0)
+        self.handle = ctypes.c_void_p()
+        _check(_library.fascicle_graph_create(ctypes.byref(spec), ctypes.byref(self.handle)))
+        self.num_nodes, self.num_edges, self.num_inputs = num_nodes, len(ids[0]), len(ids[2])
+        self.num_outputs = num_nodes if outputs is None else len(outputs)
+
+    def __del__(self):
+        if getattr(self, "handle", None):
+            _library.fascicle_graph_destroy(self.handle)
+
+
+class Window:
+    """Room for one window; forward and backward allocate nothing but their results."""
+
+    def __init__(self, graph, batch, steps, microsteps=2, want_gradient=True, threads=0):
+        self.graph = graph
+        self.shape = _Shape(batch, steps, microsteps, want_gradient, threads)
+        self.bytes = _library.fascicle_workspace_bytes(graph.handle, ctypes.byref(self.shape))
+        if self.bytes < 0:
+            raise Error(1)
+        self.workspace = np.empty(self.bytes, np.uint8)
+        self.inputs = None
+
+    def _shapes(self):
+        g, s = self.graph, self.shape
+        return Gradients((g.num_edges,), (g.num_nodes,), (g.num_nodes,), (s.steps, g.num_inputs, s.batch),
+                         (s.batch, g.num_nodes))
+
+    def _out_shape(self):
+        return self.shape.steps, self.shape.batch, self.graph.num_outputs
+
+    def _call(self, function, *middle):
+        struct = _Arrays(*map(_at, self.inputs))
+        _check(function(self.graph.handle, ctypes.byref(self.shape), ctypes.byref(struct), *middle,
+                        ctypes.c_void_p(_at(self.workspace)), ctypes.c_int64(self.bytes), None))
+
+    def forward(self, edge_values, leak, bias, drives, state0=None):
+        values = (edge_values, leak, bias, drives, state0)
+        self.inputs = Gradients(*(None if value is None else _floats(name, value, shape) for name, value, shape in
+                                  zip(Gradients._fields, values, self._shapes())))
+        out = np.empty(self._out_shape(), np.float32)
+        self.state_end = np.empty(self._shapes().state0, np.float32)
+        self._call(_library.fascicle_forward, ctypes.c_void_p(_at(out)), ctypes.c_void_p(_at(self.state_end)))
+        return out
+
+    def backward(self, d_out):
+        d_out = _floats("d_out", d_out, self._out_shape())
+        gradients = Gradients(*(np.empty(shape, np.float32) for shape in self._shapes()))
+        self._call(_library.fascicle_backward, ctypes.c_void_p(_at(d_out)),
+                   ctypes.byref(_Arrays(*map(_at, gradients))))
+        return gradients
+
+
+def sparse_recurrence(edge_values, leak, bias, drives, state0, graph, microsteps=2):
+    """out [T, B, n_outputs] as a PyTorch tensor, differentiable with respect to the first five arguments."""
+    import torch
+
+    class Recurrence(torch.autograd.Function):
+        @staticmethod
+        def forward(context, *inputs):
+            arrays = [None if x is None else x.detach().numpy() for x in inputs]
+            steps, _, batch = arrays[3].shape
+            context.window = Window(graph, batch, steps, microsteps, any(context.needs_input_grad))
+            return torch.from_numpy(context.window.forward(*arrays))
+
+        @staticmethod
+        def backward(context, d_out):
+            gradients = context.window.backward(d_out.numpy())
+            return tuple(torch.from_numpy(x) if needed else None
+                         for x, needed in zip(gradients, context.needs_input_grad))
+
+    return Recurrence.apply(edge_values, leak, bias, drives, state0)
