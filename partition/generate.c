@@ -1,12 +1,14 @@
 #include "generate.h"
 #include "mem.h"
+#include "permute.h"
 #include "rng.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 /* What a draw is for: the last counter word, so that no two purposes share a number. */
-enum purpose { FOR_RANK = 1, FOR_MODULE, FOR_SOURCE, FOR_RACE, FOR_COUNT, FOR_DELAY };
+enum purpose { FOR_MODULE = 0x20000002, FOR_SOURCE, FOR_RACE, FOR_COUNT, FOR_DELAY };
+enum { FOR_IN_RANK, FOR_OUT_RANK }; /* streams of permute */
 
 enum { MOST_SYNAPSES = 2591, MOST_MODULES = 64, NEIGHBOURS = 4 };
 static const double share_inside = 0.80, share_beside = 0.15;
@@ -52,24 +54,6 @@ static double normal_quantile(double u) {
     if (fabs(step) < 1e-13) break;
   }
   return z;
-}
-
-/* A bijection of 0 .. n - 1, different for each `which`: a Feistel network on the next even power of two,
- * walked until it falls inside. */
-static uint64_t shuffle_rank(uint64_t seed, uint32_t which, uint64_t n, uint64_t i) {
-  int half = 1;
-  while (((uint64_t)1 << (2 * half)) < n) half++;
-  const uint64_t mask = ((uint64_t)1 << half) - 1;
-  do {
-    uint64_t left = i >> half, right = i & mask;
-    for (uint32_t round = 0; round < 6; round++) {
-      const struct rng_block b = rng_draw(seed, (uint32_t)right, round, which, FOR_RANK);
-      const uint64_t next = left ^ (b.v[0] & mask);
-      left = right, right = next;
-    }
-    i = left << half | right;
-  } while (i >= n);
-  return i;
 }
 
 /* weight [n]: the relative size of the degree at rank r: exp(sigma z), z a normal quantile cut so that the
@@ -124,7 +108,7 @@ static void fill_degrees(const struct generate_model *m, const double *weight, e
     if (degree[r] < limit) degree[r]++, given++;
   first[0] = 0;
   for (int64_t i = 0; i < n; i++)
-    first[i + 1] = first[i] + degree[shuffle_rank(m->seed, 0, (uint64_t)n, (uint64_t)i)];
+    first[i + 1] = first[i] + degree[permute(m->seed, FOR_IN_RANK, 0, (uint64_t)n, (uint64_t)i)];
   mem_free(degree);
 }
 
@@ -369,7 +353,7 @@ void generate_edges(const struct generate_model *model, int n_threads, uint32_t 
   fill_quantiles(n, quantile);
   fill_degrees(model, quantile, first);
   for (int64_t i = 0; i < n; i++)
-    weight[i] = quantile[shuffle_rank(model->seed, 1, (uint64_t)n, (uint64_t)i)];
+    weight[i] = quantile[permute(model->seed, FOR_OUT_RANK, 0, (uint64_t)n, (uint64_t)i)];
   mem_free(quantile);
   struct pool pool = pool_init(model, weight);
 #pragma omp parallel num_threads(n_threads)

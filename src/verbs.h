@@ -12,9 +12,11 @@ struct verb {
 };
 
 extern const struct verb verb_convert;
+extern const struct verb verb_generate;
+extern const struct verb verb_info;
 extern const struct verb verb_inspect;
+extern const struct verb verb_order;
 extern const struct verb verb_simulate;
 extern const struct verb verb_trace;
-extern const struct verb verb_info;
 
 #endif

@@ -1,0 +1,361 @@
+#include "shuffle.h"
+#include "fail.h"
+#include "mem.h"
+#include "permute.h"
+#include "rng.h"
+
+#include <string.h>
+
+enum { FOR_SWAP = 0x22000001 };                  /* last counter word */
+enum { STREAM_ROWS = 2, STREAM_PROPERTIES = 3 }; /* of permute */
+enum { LEAST_ROUNDS = 10, MOST_ROUNDS = 20 };
+enum { GROUP_EDGES = 32768, GROUP_ROWS = 16 }; /* a group's arrays fit a second-level cache */
+enum { TRIES = 10 };                           /* attempts an edge and round, at most */
+static const double still = 1e-3;              /* share of kept edges */
+static const uint32_t none = UINT32_MAX;
+
+/* Rows by class, ascending node ids within one. */
+struct rows {
+  int n_classes;
+  int64_t *class_first; /* [n_classes + 1] into node */
+  uint32_t *node;       /* [n_nodes] */
+  eidx *first;          /* [n_nodes] by node: where its edges stand */
+  uint32_t *degree;     /* [n_nodes] by node */
+};
+
+static struct rows rows_init(const struct shuffle_input *in) {
+  const int64_t n = in->n_nodes;
+  struct rows rows = {.n_classes = in->class_of ? in->n_classes : 1};
+  rows.class_first = NEW_ZERO(int64_t, rows.n_classes + 1);
+  rows.node = NEW(uint32_t, n), rows.first = NEW_ZERO(eidx, n), rows.degree = NEW_ZERO(uint32_t, n);
+  for (eidx e = 0; e < in->n_edges; e++) {
+    const uint32_t t = in->target[e];
+    if (e == 0 || in->target[e - 1] != t) {
+      if (rows.degree[t]) DIE(EXIT_RUNTIME, "the edges of target %u do not stand together", t);
+      rows.first[t] = e;
+    }
+    rows.degree[t]++;
+  }
+  for (int64_t v = 0; v < n; v++) rows.class_first[(in->class_of ? in->class_of[v] : 0) + 1]++;
+  for (int c = 0; c < rows.n_classes; c++) rows.class_first[c + 1] += rows.class_first[c];
+  int64_t *at = NEW(int64_t, rows.n_classes);
+  memcpy(at, rows.class_first, (size_t)rows.n_classes * sizeof *at);
+  for (int64_t v = 0; v < n; v++) rows.node[at[in->class_of ? in->class_of[v] : 0]++] = (uint32_t)v;
+  mem_free(at);
+  return rows;
+}
+
+static void rows_free(struct rows *rows) {
+  mem_free(rows->class_first), mem_free(rows->node), mem_free(rows->first), mem_free(rows->degree);
+}
+
+/* ---- dealing rows into groups ---- */
+
+struct deal {
+  uint32_t *node; /* [n_nodes] rows in the order dealt */
+  int64_t *group; /* [n_groups + 1] into node */
+  int64_t n_groups;
+};
+
+/* Cut the dealt rows [first, last) of one class into groups; a small rest joins the last group. */
+static void cut_groups(const struct rows *rows, struct deal *deal, int64_t first, int64_t last) {
+  const int64_t groups_before = deal->n_groups;
+  int64_t n_rows = 0, n_edges = 0;
+  for (int64_t k = first; k < last; k++) {
+    n_rows++, n_edges += rows->degree[deal->node[k]];
+    if (n_rows < GROUP_ROWS || n_edges < GROUP_EDGES) continue;
+    deal->group[++deal->n_groups] = k + 1;
+    n_rows = n_edges = 0;
+  }
+  if (deal->group[deal->n_groups] == last) return;
+  if (deal->n_groups > groups_before && n_edges < GROUP_EDGES / 2)
+    deal->group[deal->n_groups] = last;
+  else
+    deal->group[++deal->n_groups] = last;
+}
+
+static void deal_rows(const struct shuffle_input *in, const struct rows *rows, int round, struct deal *deal) {
+  deal->n_groups = 0, deal->group[0] = 0;
+  for (int c = 0; c < rows->n_classes; c++) {
+    const int64_t first = rows->class_first[c], n = rows->class_first[c + 1] - first;
+#pragma omp parallel for num_threads(in->n_threads)
+    for (int64_t k = 0; k < n; k++)
+      deal->node[first + (int64_t)permute(in->seed, STREAM_ROWS, (uint32_t)round, (uint64_t)n, (uint64_t)k)] =
+          rows->node[first + k];
+    cut_groups(rows, deal, first, first + n);
+  }
+}
+
+/* ---- a row as a small hash table of its sources (a multiset) ---- */
+
+struct row {
+  uint32_t node, base, mask;
+  int shift;
+};
+
+static uint32_t slot_of(const struct row *row, uint32_t source) {
+  return (source * 0x9E3779B1u) >> row->shift;
+}
+
+static bool table_has(const uint32_t *table, const struct row *row, uint32_t source) {
+  const uint32_t *at = table + row->base;
+  for (uint32_t k = slot_of(row, source); at[k] != none; k = (k + 1) & row->mask)
+    if (at[k] == source) return true;
+  return false;
+}
+
+static void table_add(uint32_t *table, const struct row *row, uint32_t source) {
+  uint32_t *at = table + row->base, k = slot_of(row, source);
+  while (at[k] != none) k = (k + 1) & row->mask;
+  at[k] = source;
+}
+
+/* Close the gap: a later entry moves into it unless its own slot lies behind the gap. */
+static void table_remove(uint32_t *table, const struct row *row, uint32_t source) {
+  uint32_t *at = table + row->base, gap = slot_of(row, source);
+  while (at[gap] != source) gap = (gap + 1) & row->mask;
+  for (uint32_t k = (gap + 1) & row->mask; at[k] != none; k = (k + 1) & row->mask) {
+    const uint32_t from_slot = (k - slot_of(row, at[k])) & row->mask, from_gap = (k - gap) & row->mask;
+    if (from_slot < from_gap) continue;
+    at[gap] = at[k], gap = k;
+  }
+  at[gap] = none;
+}
+
+/* ---- one group ---- */
+
+struct group {
+  int64_t n_rows, n; /* n edges that may move: all but self-loops */
+  struct row *row;
+  uint32_t *source, *row_of; /* [n] */
+  uint32_t *table;
+  int64_t rows_room, edges_room, table_room;
+};
+
+static void *grown(void *p, int64_t *room, int64_t want, size_t bytes) {
+  if (want <= *room) return p;
+  mem_free(p);
+  *room = want + want / 4;
+  return mem_alloc(*room, bytes);
+}
+
+static void group_room(struct group *g, int64_t n_rows, int64_t n_edges, int64_t n_slots) {
+  int64_t same = g->edges_room;
+  g->row = grown(g->row, &g->rows_room, n_rows, sizeof *g->row);
+  g->source = grown(g->source, &same, n_edges, sizeof *g->source);
+  g->row_of = grown(g->row_of, &g->edges_room, n_edges, sizeof *g->row_of);
+  g->table = grown(g->table, &g->table_room, n_slots, sizeof *g->table);
+}
+
+static void group_free(struct group *g) {
+  mem_free(g->row), mem_free(g->source), mem_free(g->row_of), mem_free(g->table);
+}
+
+/* log2 of the table for a row: a load of 2/3 at most. */
+static int table_bits(uint32_t degree) {
+  int bits = 1;
+  while (((int64_t)1 << bits) < (int64_t)degree + degree / 2 + 1) bits++;
+  return bits;
+}
+
+static void group_load(struct group *g, const struct shuffle_input *in, const struct rows *rows,
+                       const uint32_t *node, int64_t n_rows) {
+  int64_t n_edges = 0, n_slots = 0;
+  for (int64_t r = 0; r < n_rows; r++)
+    n_edges += rows->degree[node[r]], n_slots += (int64_t)1 << table_bits(rows->degree[node[r]]);
+  if (n_edges > INT32_MAX || n_slots > INT32_MAX)
+    DIE(EXIT_RUNTIME, "a group of %lld edges is too large to shuffle", (long long)n_edges);
+  group_room(g, n_rows, n_edges, n_slots);
+  memset(g->table, 0xff, (size_t)n_slots * sizeof *g->table);
+  g->n_rows = n_rows, g->n = 0;
+  uint32_t base = 0;
+  for (int64_t r = 0; r < n_rows; r++) {
+    const int bits = table_bits(rows->degree[node[r]]);
+    g->row[r] = (struct row){node[r], base, ((uint32_t)1 << bits) - 1, 32 - bits};
+    base += (uint32_t)1 << bits;
+    const uint32_t *source = in->source + rows->first[node[r]];
+    for (uint32_t k = 0; k < rows->degree[node[r]]; k++) {
+      if (source[k] == node[r]) continue;
+      g->source[g->n] = source[k], g->row_of[g->n++] = (uint32_t)r;
+      table_add(g->table, &g->row[r], source[k]);
+    }
+  }
+}
+
+static void group_store(const struct group *g, const struct shuffle_input *in, const struct rows *rows) {
+  int64_t i = 0;
+  for (int64_t r = 0; r < g->n_rows; r++) {
+    const uint32_t node = g->row[r].node;
+    uint32_t *source = in->source + rows->first[node];
+    for (uint32_t k = 0; k < rows->degree[node]; k++)
+      if (source[k] != node) source[k] = g->source[i++];
+  }
+}
+
+/* a -> b, c -> d  =>  c -> b, a -> d */
+static bool try_swap(struct group *g, uint32_t i, uint32_t j) {
+  const struct row *b = &g->row[g->row_of[i]], *d = &g->row[g->row_of[j]];
+  const uint32_t a = g->source[i], c = g->source[j];
+  if (b == d || a == c || c == b->node || a == d->node) return false;
+  if (table_has(g->table, b, c) || table_has(g->table, d, a)) return false;
+  table_remove(g->table, b, a), table_add(g->table, b, c);
+  table_remove(g->table, d, c), table_add(g->table, d, a);
+  g->source[i] = c, g->source[j] = a;
+  return true;
+}
+
+static uint32_t below(uint32_t word, int64_t n) {
+  return (uint32_t)(((uint64_t)word * (uint64_t)n) >> 32);
+}
+
+/* One accepted swap an edge, or TRIES attempts an edge. Returns the number accepted. */
+static int64_t group_swap(struct group *g, uint64_t seed, uint32_t group, uint32_t round) {
+  int64_t accepted = 0;
+  if (g->n < 2 || g->n_rows < 2) return 0;
+  for (int64_t k = 0; k < TRIES * g->n / 2 && accepted < g->n; k++) {
+    const struct rng_block r = rng_draw(seed, (uint32_t)k, group, round, FOR_SWAP);
+    accepted += try_swap(g, below(r.v[0], g->n), below(r.v[1], g->n));
+    accepted += try_swap(g, below(r.v[2], g->n), below(r.v[3], g->n));
+  }
+  return accepted;
+}
+
+static int64_t shuffle_round(const struct shuffle_input *in, const struct rows *rows, int round,
+                             struct deal *deal) {
+  int64_t accepted = 0;
+  deal_rows(in, rows, round, deal);
+#pragma omp parallel num_threads(in->n_threads) reduction(+ : accepted)
+  {
+    struct group g = {0};
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t k = 0; k < deal->n_groups; k++) {
+      group_load(&g, in, rows, deal->node + deal->group[k], deal->group[k + 1] - deal->group[k]);
+      accepted += group_swap(&g, in->seed, (uint32_t)k, (uint32_t)round);
+      group_store(&g, in, rows);
+    }
+    group_free(&g);
+  }
+  return accepted;
+}
+
+/* ---- what is kept, and that nothing is broken ---- */
+
+static bool bit_set(uint64_t *bits, uint32_t i) {
+  const uint64_t bit = (uint64_t)1 << (i & 63);
+  const bool was = bits[i >> 6] & bit;
+  bits[i >> 6] |= bit;
+  return was;
+}
+
+static bool bit_is(const uint64_t *bits, uint32_t i) {
+  return bits[i >> 6] >> (i & 63) & 1;
+}
+
+/* Edges whose pair the old graph has. */
+static int64_t count_kept(const struct shuffle_input *in, const struct rows *rows, const uint32_t *old) {
+  int64_t kept = 0;
+#pragma omp parallel num_threads(in->n_threads) reduction(+ : kept)
+  {
+    uint64_t *bits = NEW_ZERO(uint64_t, in->n_nodes / 64 + 1);
+#pragma omp for schedule(dynamic, 256)
+    for (int64_t v = 0; v < in->n_nodes; v++) {
+      const eidx first = rows->first[v], end = first + rows->degree[v];
+      for (eidx e = first; e < end; e++) bit_set(bits, old[e]);
+      for (eidx e = first; e < end; e++) kept += bit_is(bits, in->source[e]);
+      for (eidx e = first; e < end; e++) bits[old[e] >> 6] = 0;
+    }
+    mem_free(bits);
+  }
+  return kept;
+}
+
+/* All that must stay: a fingerprint of the (source, class of target) pairs as a sum over edges, exact
+ * out-degrees, self-loops; and repeated pairs, which must not grow. */
+struct census {
+  int64_t *out_degree; /* [n_nodes] */
+  uint64_t mark;
+  int64_t self_loops, repeated;
+};
+
+static uint64_t mix(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+static struct census census_of(const struct shuffle_input *in, const struct rows *rows) {
+  struct census c = {.out_degree = NEW_ZERO(int64_t, in->n_nodes)};
+  uint64_t *bits = NEW_ZERO(uint64_t, in->n_nodes / 64 + 1);
+  for (int64_t v = 0; v < in->n_nodes; v++) {
+    const eidx first = rows->first[v], end = first + rows->degree[v];
+    const uint64_t class_word = (uint64_t)(in->class_of ? in->class_of[v] : 0) << 32;
+    for (eidx e = first; e < end; e++) {
+      const uint32_t s = in->source[e];
+      c.out_degree[s]++;
+      c.mark += mix(class_word | s);
+      c.self_loops += s == (uint32_t)v;
+      c.repeated += bit_set(bits, s);
+    }
+    for (eidx e = first; e < end; e++) bits[in->source[e] >> 6] = 0;
+  }
+  mem_free(bits);
+  return c;
+}
+
+static void check_census(const struct shuffle_input *in, const struct census *before,
+                         const struct census *after) {
+  for (int64_t v = 0; v < in->n_nodes; v++)
+    if (before->out_degree[v] != after->out_degree[v])
+      DIE(EXIT_RUNTIME, "the shuffle is broken: node %lld had %lld outputs and has %lld", (long long)v,
+          (long long)before->out_degree[v], (long long)after->out_degree[v]);
+  if (before->mark != after->mark)
+    DIE(EXIT_RUNTIME, "the shuffle is broken: outputs into classes have changed");
+  if (before->self_loops != after->self_loops || after->repeated > before->repeated)
+    DIE(EXIT_RUNTIME, "the shuffle is broken: self-loops %lld before, %lld after; repeated pairs %lld, %lld",
+        (long long)before->self_loops, (long long)after->self_loops, (long long)before->repeated,
+        (long long)after->repeated);
+}
+
+static void run_rounds(const struct shuffle_input *in, const struct rows *rows, struct shuffle_facts *facts) {
+  struct deal deal = {.node = NEW(uint32_t, in->n_nodes), .group = NEW(int64_t, in->n_nodes + 2)};
+  uint32_t *old = NEW(uint32_t, in->n_edges);
+  if (in->n_edges) memcpy(old, in->source, (size_t)in->n_edges * sizeof *old);
+  facts->kept = in->n_edges;
+  while (facts->rounds < MOST_ROUNDS) {
+    facts->swaps += shuffle_round(in, rows, facts->rounds++, &deal);
+    if (facts->rounds < LEAST_ROUNDS - 1) continue;
+    const int64_t before = facts->kept;
+    facts->kept = count_kept(in, rows, old);
+    if (facts->rounds >= LEAST_ROUNDS && (double)(before - facts->kept) < still * (double)in->n_edges) break;
+  }
+  mem_free(old), mem_free(deal.node), mem_free(deal.group);
+}
+
+void shuffle_edges(const struct shuffle_input *in, struct shuffle_facts *facts) {
+  struct rows rows = rows_init(in);
+  struct census before = census_of(in, &rows);
+  *facts = (struct shuffle_facts){0};
+  run_rounds(in, &rows, facts);
+  struct census after = census_of(in, &rows);
+  check_census(in, &before, &after);
+  facts->self_loops = after.self_loops, facts->repeated = after.repeated;
+  mem_free(before.out_degree), mem_free(after.out_degree);
+  rows_free(&rows);
+}
+
+void shuffle_properties(const struct shuffle_input *in, eidx *from) {
+  struct rows rows = rows_init(in);
+  eidx *slot = NEW(eidx, in->n_edges), n = 0;
+  for (int c = 0; c < rows.n_classes; c++) {
+    const eidx first = n;
+    for (int64_t k = rows.class_first[c]; k < rows.class_first[c + 1]; k++)
+      for (uint32_t i = 0; i < rows.degree[rows.node[k]]; i++) slot[n++] = rows.first[rows.node[k]] + i;
+    const uint64_t m = (uint64_t)(n - first);
+#pragma omp parallel for num_threads(in->n_threads)
+    for (eidx k = first; k < n; k++)
+      from[slot[k]] =
+          slot[first + (eidx)permute(in->seed, STREAM_PROPERTIES, (uint32_t)c, m, (uint64_t)(k - first))];
+  }
+  mem_free(slot);
+  rows_free(&rows);
+}
