@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# seconds: 180
+"""inspect against the tables that a graph was made of; and files that are damaged, cut short, of another kind, or
+cannot be written."""
+import collections
+import json
+import os
+import signal
+import statistics
+import subprocess
+import time
+
+import h5py
+
+from artifact_tools import FASCICLE, check, done, flip, main, offset_of, refused, run
+
+USAGE, INPUT, OUTPUT = 2, 65, 73
+EDGES = "/edges/neurons__neurons__chemical/"
+
+
+def facts_of(*words, **more):
+    return json.loads(done("inspect", *words, "--json", **more))
+
+
+def degrees(tables, end):
+    count = collections.Counter(getattr(e, end) for e in tables.edges)
+    all_counts = [count[i] for i in tables.ids]
+    return {"min": min(all_counts), "median": statistics.median(all_counts), "mean": statistics.fmean(all_counts),
+            "max": max(all_counts)}
+
+
+def test_graph(tables):
+    facts = facts_of(tables.convert("graph.h5"), "--verify", n=2)
+    for key, wanted in {
+            "kind": "graph", "neurons": len(tables.ids), "edges": len(tables.edges), "verified": True,
+            "synapses": sum(e.weight for e in tables.edges), "first_id": tables.ids[0],
+            "self_loops": sum(e.pre == e.post for e in tables.edges), "parallel_edges": False,
+            "isolated": len(set(tables.ids) - {e.pre for e in tables.edges} - {e.post for e in tables.edges}),
+            "in_degree": degrees(tables, "post"), "out_degree": degrees(tables, "pre"),
+            "delay_steps": {"min": 1, "max": 1}}.items():
+        check(key, facts[key], wanted)
+    signs = collections.Counter(e.sign for e in tables.edges)
+    check("signs", facts["signs"], {"positive": signs[1], "negative": signs[-1], "zero": 0})
+    into = collections.Counter()
+    for e in tables.edges:
+        into[e.post] += e.weight
+    check("most into one", facts["impulse"]["most_into_one_neuron"], max(into.values()))
+    types = collections.Counter(tables.type.values())
+    types["(none)"] = types.pop("")
+    check("types", facts["columns"]["type"], {"labels": 3, "neurons": dict(types)})
+    rows = {table["role"]: table["rows"] for table in facts["provenance"]["inputs"]}
+    check("provenance", rows["edges"], len(tables.edges))
+    text = done("inspect", tables.path("graph.h5"))
+    check("plain", f"edges {len(tables.edges):,}" in " ".join(text.split()), True)
+
+
+def test_node(tables):
+    graph = tables.convert("graph.h5")
+    for body in (tables.ids[0], tables.edges[0].post, tables.ids[-1]):
+        facts = facts_of(graph, "--node", str(body), "--partners", "0")
+        check("id", facts["id"], body if body <= 2**53 else str(body))
+        check("node", facts["node"], tables.ids.index(body))
+        check("type", facts["type"], tables.type[body])
+        for end, other, name in (("post", "pre", "inputs"), ("pre", "post", "outputs")):
+            mine = [e for e in tables.edges if getattr(e, end) == body]
+            wanted = sorted((getattr(e, other), e.sign * e.weight, e.weight) for e in mine)
+            found = [(int(p["id"]), p["impulse"], p["synapses"]) for p in facts[name]["partners"]]
+            check(name, sorted(found), wanted)
+            check("strongest first", [abs(f[1]) for f in found], sorted((abs(f[1]) for f in found), reverse=True))
+    few = facts_of(graph, "--node", str(tables.edges[0].post), "--partners", "2")
+    check("few", len(few["inputs"].get("strongest", few["inputs"].get("partners"))), 2)
+    for wrong in ("10000", "x", "-5", "99999999999999999999999"):
+        refused(USAGE, (wrong, "body id"), "inspect", graph, f"--node={wrong}")
+
+
+def test_damage_is_named(tables):
+    graph = tables.convert("graph.h5")
+    whole = open(graph, "rb").read()
+    for name in ("source_node_id", "target_node_id", "0/impulse", "0/nsyns"):
+        offset, size = offset_of(graph, EDGES + name)
+        flip(graph, offset + size // 2)
+        refused(INPUT, (graph, name, "damaged"), "inspect", graph, n=2)
+        with open(graph, "wb") as f:
+            f.write(whole)
+    for share in (0, 0.001, 0.1, 0.6, 0.999):
+        with open(tables.path("cut.h5"), "wb") as f:
+            f.write(whole[:int(len(whole) * share)])
+        refused(INPUT, ("cut.h5",), "inspect", tables.path("cut.h5"))
+    done("inspect", graph, "--verify")
+
+
+def test_other_kinds(tables):
+    refused(INPUT, ("none.h5", "No such file"), "inspect", tables.path("none.h5"), n=2)
+    refused(INPUT, (tables.folder, "folder"), "inspect", tables.folder)
+    with open(tables.path("text.h5"), "w") as f:
+        f.write("not HDF5 at all\n")
+    words = ("--config", lif_config(tables), "--steps", "1", "--output", tables.path("run"))
+    refused(INPUT, ("text.h5", "not an HDF5 file"), "simulate", tables.path("text.h5"), *words)
+    with h5py.File(tables.path("other.h5"), "w") as f:
+        f["a/b"] = [[1.0, 2.0], [3.0, 4.0]]
+    check("datasets", facts_of(tables.path("other.h5"))["datasets"],
+          [{"name": "/a/b", "type": "f64", "rows": 2, "width": 2}])
+    graph = tables.convert("graph.h5")
+    with h5py.File(graph, "r+") as f:
+        f.attrs["format_version"] = 99
+    refused(INPUT, ("version 99",), "inspect", graph)
+    with h5py.File(graph, "r+") as f:
+        f.attrs["format_version"] = 1
+        del f[EDGES + "0/impulse"]
+    refused(INPUT, ("impulse", "missing"), "inspect", graph)
+
+
+def test_output_that_cannot_be_written(tables):
+    tables.convert("graph.h5")
+    words = ("convert", "--edges", tables.path("edges.csv"), "--output")
+    refused(OUTPUT, ("--force",), *words, tables.path("graph.h5"))
+    refused(OUTPUT, ("no/such",), *words, tables.path("no/such/graph.h5"))
+    refused(OUTPUT, ("graph.h5",), *words, tables.path("graph.h5/x.h5"))
+    refused(OUTPUT, ("/proc",), *words, "/proc/graph.h5")
+
+
+def test_small_disk(tables):
+    tables.convert("graph.h5")
+    os.mkdir(tables.path("small"))
+    script = 'mount -t tmpfs -o size=200k none "$0" && exec "$@"'
+    words = ["unshare", "-rm", "bash", "-c", script, tables.path("small"), FASCICLE, "convert", "--edges",
+             tables.path("edges.csv"), "--output", tables.path("small/graph.h5")]
+    if subprocess.run([*words[:6], "true"], capture_output=True).returncode:
+        print("test_small_disk skipped: this account may not mount a file system")
+        return
+    result = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    check("small disk: " + result.stderr, result.returncode, OUTPUT)
+    check("says why: " + result.stderr, "are free" in result.stderr, True)
+
+
+def test_kill_leaves_no_half_file(tables):
+    """SIGKILL at any time: the name is absent or the file is whole."""
+    tables.convert("graph.h5")
+    words = [FASCICLE, "convert", "--edges", tables.path("edges.csv"), "--output", tables.path("killed.h5"), "--force"]
+    started = time.monotonic()
+    subprocess.run(words, check=True, capture_output=True)
+    usual = time.monotonic() - started
+    for i in range(8):
+        if os.path.exists(tables.path("killed.h5")):
+            os.remove(tables.path("killed.h5"))
+        child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(usual * (0.55 + 0.06 * i))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        if os.path.exists(tables.path("killed.h5")):
+            done("inspect", tables.path("killed.h5"), "--verify")
+    subprocess.run(words, check=True, capture_output=True)
+    done("inspect", tables.path("killed.h5"), "--verify")
+
+
+def lif_config(tables):
+    config = {"threshold": 1000, "decay_shifts": [4], "stimulus": [
+        {"neurons": "all", "kind": "current", "first_step": 0, "last_step": 99, "value": 300}]}
+    with open(tables.path("lif.json"), "w") as f:
+        json.dump(config, f)
+    return f.name
+
+
+def test_checkpoint_and_spikes(tables):
+    graph, folder = tables.convert("graph.h5"), tables.path("run")
+    done("simulate", graph, "--config", lif_config(tables), "--steps", "60", "--checkpoint-every", "20",
+         "--output", folder, n=2)
+    newest = sorted(f for f in os.listdir(folder + "/checkpoints") if f.endswith(".h5"))[-1]
+    newest = os.path.join(folder, "checkpoints", newest)
+    facts = facts_of(newest, "--verify", n=2)
+    check("checkpoint", (facts["kind"], facts["verified"]), ("checkpoint", True))
+    names = [d["name"] for d in facts["datasets"] if d.get("rows") == len(tables.ids)]
+    check("fields", bool(names), True)
+    with h5py.File(newest) as f:
+        check("h5py opens it", f[names[0]].shape[0], len(tables.ids))
+        check("texts", (type(f.attrs["meta"]), type(f[names[0]].attrs["about"])), (str, str))
+    offset, size = offset_of(newest, names[0])
+    flip(newest, offset + size // 2)
+    refused(INPUT, (names[0].split("/")[-1], "damaged"), "inspect", newest, "--verify", n=2)
+    spikes = facts_of(os.path.join(folder, "spikes.h5"), "--verify")
+    check("spikes", (spikes["kind"], spikes["verified"], spikes["steps"]["last"]), ("spikes", True, 59))
+
+
+main(globals())
