@@ -11,6 +11,7 @@ struct verb {
   struct status (*run)(struct comm *world, int argc, char **argv);
 };
 
+extern const struct verb verb_bench;
 extern const struct verb verb_convert;
 extern const struct verb verb_generate;
 extern const struct verb verb_info;
