@@ -11,6 +11,13 @@ void node_column_free(struct node_column *column) {
   *column = (struct node_column){0};
 }
 
+void scx_extras_free(struct scx_extras *scx) {
+  if (!scx) return;
+  mem_free(scx->manifest), mem_free(scx->external_id), mem_free(scx->type_code);
+  mem_free(scx->transmitter_code), mem_free(scx->side_code), mem_free(scx->place);
+  mem_free(scx);
+}
+
 void connectome_free(struct connectome *graph) {
   for (int i = 0; i < graph->n_columns; i++) node_column_free(&graph->column[i]);
   for (int64_t i = 0; graph->name && i < graph->n_nodes; i++) mem_free(graph->name[i]);
@@ -19,6 +26,7 @@ void connectome_free(struct connectome *graph) {
   mem_free(graph->impulse), mem_free(graph->delay);
   mem_free(graph->row_of_node), mem_free(graph->node_of_row), mem_free(graph->block);
   mem_free(graph->provenance);
+  scx_extras_free(graph->scx);
   *graph = (struct connectome){0};
 }
 

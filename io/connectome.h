@@ -20,6 +20,18 @@ struct node_column {
   double *f64;
 };
 
+/* What an imported .scx folder holds beyond the graph, kept in the group /scx so that `export --format scx`
+ * gives the same bytes back. */
+struct scx_extras {
+  char *manifest;                       /* text of its manifest.json */
+  uint64_t *external_id;                /* [n_nodes] in any order, repeats allowed */
+  uint16_t *type_code;                  /* [n_nodes] */
+  int8_t *transmitter_code, *side_code; /* [n_nodes] */
+  uint32_t *place;                      /* [n_edges] where each edge stands in the folder's blocks */
+};
+
+void scx_extras_free(struct scx_extras *scx); /* accepts NULL */
+
 /* A whole graph in memory, for the one process that writes it. */
 struct connectome {
   char *population; /* SONATA population, "neurons" by default */
@@ -47,6 +59,8 @@ struct connectome {
 
   bool packed; /* write the edge arrays deflated: about a quarter of the size, but libsonata's wheel, which is
                   built without zlib, cannot read them then */
+
+  struct scx_extras *scx; /* NULL unless imported from .scx; such a graph has no counts */
 
   char *provenance; /* JSON text: program, inputs with size, SHA-256, rows kept and dropped, options, rules */
 };

@@ -34,6 +34,10 @@ void graph_digest(int64_t n_nodes, const uint64_t *body_id, char *const *name, s
 void order_digest(int64_t n_nodes, const uint32_t *node_of_row, int n_blocks, const int64_t *block,
                   char text[DIGEST_TEXT]);
 
+/* The group /scx: written where the graph has extras; read into graph->scx where the file has the group. */
+void put_scx(struct h5_file *h5, const struct connectome *graph);
+void load_scx(struct connectome_file *file, struct connectome *graph);
+
 /* Open on one rank; the part of connectome_open before the ranks agree. */
 struct status connectome_open_alone(const char *path, struct connectome_file **file);
 

@@ -49,6 +49,7 @@ struct status connectome_load(const char *path, struct connectome *graph) {
   load_nodes(file, graph);
   load_edges(file, graph);
   load_order(file, graph);
+  load_scx(file, graph);
   graph->provenance = connectome_provenance(file);
   connectome_close(file);
   return fine();

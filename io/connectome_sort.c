@@ -10,7 +10,7 @@
 enum { SMALL_ROW = 24, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
 
 struct record {
-  uint32_t source, count;
+  uint32_t source, count; /* count: or, in a graph from .scx, the edge's place there */
   int16_t impulse;
   uint16_t delay;
 };
@@ -74,9 +74,14 @@ static uint32_t row_of(const struct connectome *g, uint32_t node) {
   return g->row_of_node ? g->row_of_node[node] : node;
 }
 
+static uint32_t *carried(const struct connectome *g) {
+  return g->scx ? g->scx->place : g->count;
+}
+
 static struct record record_of(const struct connectome *g, eidx e) {
+  const uint32_t *count = carried(g);
   return (struct record){.source = g->source[e],
-                         .count = g->count ? g->count[e] : 0,
+                         .count = count ? count[e] : 0,
                          .impulse = g->impulse[e],
                          .delay = g->delay ? g->delay[e] : 0};
 }
@@ -110,9 +115,10 @@ static struct record *scatter(const struct connectome *g, const eidx *first) {
 }
 
 static void put_row(struct connectome *g, const struct record *r, eidx first, eidx end, uint32_t target) {
+  uint32_t *count = carried(g);
   for (eidx e = first; e < end; e++) {
     g->source[e] = r[e].source, g->target[e] = target, g->impulse[e] = r[e].impulse;
-    if (g->count) g->count[e] = r[e].count;
+    if (count) count[e] = r[e].count;
     if (g->delay) g->delay[e] = r[e].delay;
   }
 }

@@ -3,7 +3,7 @@
 #include "convert.h"
 #include "log.h"
 #include "mem.h"
-#include "order.h"
+#include "scx_graph.h"
 #include "verbs.h"
 
 #include <errno.h>
@@ -29,6 +29,7 @@ static const struct usage usage = {
         "  fascicle convert --edges larva_edges.txt --output larva.h5     # pre post weight, no header\n"
         "  fascicle convert --edges celegans.csv --columns pre=Source,post=Target,weight=Weight \\\n"
         "    --where Type=chemical --output worm.h5\n"
+        "  fascicle convert --edges artifact.scx --output graph.h5        # the portable .scx folder\n"
         "  A dense matrix (row = pre) becomes an edge list by\n"
         "    awk '{for(j=1;j<=NF;j++) if($j) print NR, j, $j}' matrix.txt > edges.txt"};
 
@@ -48,7 +49,7 @@ static struct convert_options defaults(void) {
 static struct status parse(struct convert_options *o, int argc, char **argv) {
   const char *delimiters = "comma, tab, semicolon, pipe, blank or one character; found by itself otherwise";
   const struct option options[] = {
-      {"edges", OPTION_TEXT, "FILE", "the edge table", &o->edges, 0, 0},
+      {"edges", OPTION_TEXT, "FILE", "the edge table, or an .scx folder", &o->edges, 0, 0},
       {"nodes", OPTION_TEXT, "FILE", "the node table (annotations)", &o->nodes, 0, 0},
       {"transmitters", OPTION_TEXT, "FILE", "the transmitter table; without it every sign is +1",
        &o->transmitters, 0, 0},
@@ -141,7 +142,7 @@ static struct status run(struct comm *world, int argc, char **argv) {
   struct status s = fine();
   if (world->rank == 0) {
     s = check(&o);
-    if (!s.code) s = convert_tables(&o);
+    if (!s.code) s = scx_is(o.edges) ? convert_scx(&o) : convert_tables(&o);
   }
   return agree(world, s);
 }

@@ -26,6 +26,9 @@ struct convert_options {
 /* All of it, from the tables to the file. Local. */
 struct status convert_tables(const struct convert_options *o);
 
+/* The same from an .scx folder, which brings its own nodes, signs and delays. Local. */
+struct status convert_scx(const struct convert_options *o);
+
 /* ---- nodes ---- */
 
 /* One column of labels: an enumeration in order of arrival; label 0 is "". */
