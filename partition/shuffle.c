@@ -8,9 +8,10 @@
 
 enum { FOR_SWAP = 0x22000001 };                  /* last counter word */
 enum { STREAM_ROWS = 2, STREAM_PROPERTIES = 3 }; /* of permute */
-enum { LEAST_ROUNDS = 10, MOST_ROUNDS = 20 };
+enum { SWAPS_PER_EDGE = 10, LEAST_ROUNDS = 8, MOST_ROUNDS = 60 };
+/* Rounds after the decision to stop, which looks at the graph and so would favour some. */
+enum { BLIND_ROUNDS = 2 };
 enum { GROUP_EDGES = 32768, GROUP_ROWS = 16 }; /* a group's arrays fit a second-level cache */
-enum { TRIES = 10 };                           /* attempts an edge and round, at most */
 static const double still = 1e-3;              /* share of kept edges */
 static const uint32_t none = UINT32_MAX;
 
@@ -208,11 +209,13 @@ static uint32_t below(uint32_t word, int64_t n) {
   return (uint32_t)(((uint64_t)word * (uint64_t)n) >> 32);
 }
 
-/* One accepted swap an edge, or TRIES attempts an edge. Returns the number accepted. */
+/* Five attempts for four edges, a number fixed beforehand: stopping at a number of accepted swaps would tie
+ * the result's parity to the start. Returns the number accepted. */
 static int64_t group_swap(struct group *g, uint64_t seed, uint32_t group, uint32_t round) {
   int64_t accepted = 0;
   if (g->n < 2 || g->n_rows < 2) return 0;
-  for (int64_t k = 0; k < TRIES * g->n / 2 && accepted < g->n; k++) {
+  const int64_t n_draws = (5 * g->n + 7) / 8; /* of two attempts each */
+  for (int64_t k = 0; k < n_draws; k++) {
     const struct rng_block r = rng_draw(seed, (uint32_t)k, group, round, FOR_SWAP);
     accepted += try_swap(g, below(r.v[0], g->n), below(r.v[1], g->n));
     accepted += try_swap(g, below(r.v[2], g->n), below(r.v[3], g->n));
@@ -321,13 +324,17 @@ static void run_rounds(const struct shuffle_input *in, const struct rows *rows, 
   uint32_t *old = NEW(uint32_t, in->n_edges);
   if (in->n_edges) memcpy(old, in->source, (size_t)in->n_edges * sizeof *old);
   facts->kept = in->n_edges;
-  while (facts->rounds < MOST_ROUNDS) {
+  for (bool done = in->n_edges == 0; !done && facts->rounds < MOST_ROUNDS;) {
     facts->swaps += shuffle_round(in, rows, facts->rounds++, &deal);
-    if (facts->rounds < LEAST_ROUNDS - 1) continue;
+    if (facts->rounds < LEAST_ROUNDS) continue;
     const int64_t before = facts->kept;
     facts->kept = count_kept(in, rows, old);
-    if (facts->rounds >= LEAST_ROUNDS && (double)(before - facts->kept) < still * (double)in->n_edges) break;
+    const bool settled = (double)(before - facts->kept) < still * (double)in->n_edges;
+    done = facts->swaps == 0 || (settled && facts->swaps >= SWAPS_PER_EDGE * in->n_edges);
   }
+  for (int k = 0; k < BLIND_ROUNDS && facts->swaps; k++)
+    facts->swaps += shuffle_round(in, rows, facts->rounds++, &deal);
+  facts->kept = count_kept(in, rows, old);
   mem_free(old), mem_free(deal.node), mem_free(deal.group);
 }
 

@@ -24,16 +24,19 @@ struct shuffle_input {
 };
 
 struct shuffle_facts {
-  int rounds;         /* deals of the rows; about one accepted swap an edge in each */
+  int rounds;         /* deals of the rows; 1.25 attempted swaps an edge in each */
   int64_t swaps;      /* accepted */
   int64_t kept;       /* edges that are in the old graph too: chance meetings, and what could not move */
   int64_t self_loops; /* never moved, never made */
   int64_t repeated;   /* edges that repeat another's pair, after; never more than before */
 };
 
-/* At least 10 rounds, then until a round changes the share of kept edges by less than 1e-3 (20 at most).
- * Checks itself: in- and out-degrees, outputs into each class, self-loops, repeated pairs: a difference is a
- * bug and DIEs. The result depends on the graph and the seed, not on the order of targets. */
+/* At least 10 rounds and 10 accepted swaps an edge, then until a round lowers the share of kept edges by less
+ * than 1e-3; 60 rounds at most, which only graphs with little freedom reach (no swap at all in 10 rounds:
+ * that is the end). Known limit of all double-edge swaps: a few directed graphs, such as a single ring of
+ * three, can only be turned into others by moves of three edges. Checks itself: in- and out-degrees, outputs
+ * into each class, self-loops, repeated pairs: a difference is a bug and DIEs. The result depends on the
+ * graph and the seed, not on the order of targets. */
 void shuffle_edges(const struct shuffle_input *input, struct shuffle_facts *facts);
 
 /* The old position of the edge properties (counts, delays) that edge e gets: a random permutation among edges

@@ -148,8 +148,8 @@ static void print_facts(const struct request *r, const struct connectome *g, con
   print_degrees("out", json_object_get(facts, "out_degree"));
   if (r->shuffle_of) shuffled_print(facts);
   if (g->row_of_node) printf("order: %s, %d parts\n", g->order_method, g->n_blocks);
-  printf("seconds: made %.1f, ordered %.1f, written %.1f\n", seconds_of(facts, "made"),
-         seconds_of(facts, "ordered"), seconds_of(facts, "written"));
+  printf("seconds: made %.1f, ordered %.1f, written %.1f; peak %.2f GB\n", seconds_of(facts, "made"),
+         seconds_of(facts, "ordered"), seconds_of(facts, "written"), (double)mem_resident_peak() / 1e9);
 }
 
 static void report(const struct request *r, const struct connectome *g, json_t *facts) {
@@ -175,6 +175,7 @@ static struct status make_file(const struct request *r, struct connectome *g, js
   json_object_set_new(facts, "seconds",
                       json_pack("{s:f, s:f, s:f}", "made", made - start, "ordered", ordered - made, "written",
                                 seconds_now() - ordered));
+  json_object_set_new(facts, "peak_bytes", json_integer(mem_resident_peak()));
   report(r, g, facts);
   return fine();
 }

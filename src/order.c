@@ -2,6 +2,7 @@
 #include "ordering.h"
 #include "files.h"
 #include "log.h"
+#include "mem.h"
 #include "options.h"
 #include "verbs.h"
 
@@ -33,6 +34,7 @@ static void report(const struct request *r, const struct connectome *g, double s
     json_object_set_new(facts, "nodes", json_integer(g->n_nodes));
     json_object_set_new(facts, "edges", json_integer(g->n_edges));
     json_object_set_new(facts, "seconds", json_real(seconds));
+    json_object_set_new(facts, "peak_bytes", json_integer(mem_resident_peak()));
     char *line = json_line(facts);
     printf("%s\n", line);
     free(line);
