@@ -20,6 +20,7 @@ struct bench {
 };
 
 extern const struct bench bench_lif;
+extern const struct bench bench_io;
 
 /* One measured case. */
 struct bench_line {
