@@ -100,6 +100,9 @@ char **h5_read_texts(struct h5_file *file, const char *path);
 
 /* Contiguous room for n rows, not yet filled; on the serial file, before the ranks open it together. */
 void h5_make_rows(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width);
+/* The serial way to fill it: rows [first, first + n). */
+void h5_put(struct h5_file *file, const char *path, enum ftype type, int64_t first, int64_t n,
+            const void *data);
 /* Open an existing file for writing through MPI-IO. */
 struct status h5_open_shared(const struct comm *comm, const char *path, struct h5_file *file);
 /* Every rank writes its rows [first, first + n), n = 0 included, in pieces under 1 GiB. */

@@ -15,6 +15,32 @@ void h5_make_rows(struct h5_file *file, const char *path, enum ftype type, int64
   CHECK_H5(file, path, H5Dclose(h5_make_dataset(file, path, h5_stored_type(type), n, width, layout)));
 }
 
+/* Rows of one collective transfer; a rank that has none left joins with an empty selection. */
+static void put_piece(struct h5_file *file, const char *path, hid_t set, hid_t transfer, enum ftype type,
+                      const struct h5_shape *shape, int64_t first, int64_t n, const void *data) {
+  const hsize_t start[2] = {(hsize_t)first, 0}, count[2] = {(hsize_t)n, (hsize_t)shape->width};
+  const hid_t space = CHECK_H5(file, path, H5Dget_space(set));
+  const hid_t memory = CHECK_H5(file, path, H5Screate_simple(shape->rank, count, NULL));
+  if (n > 0)
+    CHECK_H5(file, path, H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL));
+  else
+    H5Sselect_none(space), H5Sselect_none(memory);
+  const char nothing = 0;
+  CHECK_H5(file, path, H5Dwrite(set, h5_memory_type(type), memory, space, transfer, n > 0 ? data : &nothing));
+  H5Sclose(memory), H5Sclose(space);
+}
+
+void h5_put(struct h5_file *file, const char *path, enum ftype type, int64_t first, int64_t n,
+            const void *data) {
+  const hid_t set = h5_open_dataset(file, path);
+  const struct h5_shape shape = h5_shape_of(file, path, set);
+  if (first < 0 || n < 0 || first > shape.n - n) h5_refuse(file, path, "rows outside of the dataset");
+  watchdog_pause("HDF5 write");
+  put_piece(file, path, set, H5P_DEFAULT, type, &shape, first, n, data);
+  watchdog_resume();
+  CHECK_H5(file, path, H5Dclose(set));
+}
+
 struct status h5_open_shared(const struct comm *comm, const char *path, struct h5_file *file) {
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   *file = (struct h5_file){.writing = true, .shared = true};
@@ -36,21 +62,6 @@ struct status h5_open_shared(const struct comm *comm, const char *path, struct h
   if (s.code) return s; /* a rank that did open keeps its handle: a collective close would hang */
   file->path = mem_string(path);
   return s;
-}
-
-/* Rows of one collective transfer; a rank that has none left joins with an empty selection. */
-static void put_piece(struct h5_file *file, const char *path, hid_t set, hid_t transfer, enum ftype type,
-                      const struct h5_shape *shape, int64_t first, int64_t n, const void *data) {
-  const hsize_t start[2] = {(hsize_t)first, 0}, count[2] = {(hsize_t)n, (hsize_t)shape->width};
-  const hid_t space = CHECK_H5(file, path, H5Dget_space(set));
-  const hid_t memory = CHECK_H5(file, path, H5Screate_simple(shape->rank, count, NULL));
-  if (n > 0)
-    CHECK_H5(file, path, H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL));
-  else
-    H5Sselect_none(space), H5Sselect_none(memory);
-  const char nothing = 0;
-  CHECK_H5(file, path, H5Dwrite(set, h5_memory_type(type), memory, space, transfer, n > 0 ? data : &nothing));
-  H5Sclose(memory), H5Sclose(space);
 }
 
 void h5_put_rows(const struct comm *comm, struct h5_file *file, const char *path, enum ftype type,

@@ -11,8 +11,9 @@
  *                                    dimensional for one neuron): the exact state after update `step`
  *   /body_id, /name, /type, /type_label  merged file: what node ids mean (ours)
  *
- * Spikes stand in one order: by step, then node id. Files are written as PATH.tmp, synced and renamed. All
- * functions are local: one rank. A failed HDF5 transfer is fatal. */
+ * Spikes stand in one order: by step, then node id. Segments are deflated; in the merged file ids and times
+ * are plain, for libsonata. Files are written as PATH.tmp, synced and renamed. All functions are local: one
+ * rank. A failed HDF5 transfer is fatal. */
 #ifndef FASCICLE_SPIKES_H
 #define FASCICLE_SPIKES_H
 
@@ -95,9 +96,11 @@ struct status spikes_complete(struct spikes_file *const *segment, int n);
 void spikes_sort(struct spikes_file **segment, int n);
 
 /* Merge sorted, complete segments (n >= 1) into PATH. The datasets do not depend on how many ranks wrote
- * them. Memory: up to 4 MB for each rank that wrote, whatever the number of spikes. `names` may be NULL.
- * The number of spikes goes to *n_spikes. */
+ * them. Memory: up to 4 MB for each rank that wrote, whatever the number of spikes. `names` may be NULL, and
+ * so may `provenance`: then it is the first segment's. `packed`: node_ids and timestamps are deflated too
+ * (about a tenth of the size), which h5py reads and libsonata's wheel does not. The number of spikes goes to
+ * *n_spikes. */
 struct status spikes_merge(struct spikes_file **segment, int n, const struct spikes_names *names,
-                           const char *provenance, const char *path, int64_t *n_spikes);
+                           const char *provenance, bool packed, const char *path, int64_t *n_spikes);
 
 #endif

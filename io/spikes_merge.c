@@ -146,6 +146,7 @@ static struct chain *make_chains(struct spikes_file **segment, int n, int *n_cha
 
 struct sink {
   struct h5_file *file;
+  bool packed;
   double dt_ms;
   char node_ids[SPIKES_PATH], steps[SPIKES_PATH], times[SPIKES_PATH];
   int64_t *step, done, n, piece;
@@ -154,13 +155,29 @@ struct sink {
   struct sha256 hash;
 };
 
-static void sink_open(struct sink *k, struct h5_file *file, const struct spikes_facts *facts, int64_t total) {
-  *k = (struct sink){.file = file, .dt_ms = facts->dt_ms, .piece = h5_piece_rows(1)};
+/* libsonata's wheel knows no deflate: ids and times are plain unless asked for otherwise. */
+static void make_column(const struct sink *k, const char *path, enum ftype type, int64_t n) {
+  if (k->packed)
+    h5_make_packed(k->file, path, type, n, 1);
+  else
+    h5_make_rows(k->file, path, type, n, 1);
+}
+
+static void put_column(const struct sink *k, const char *path, enum ftype type, const void *data) {
+  if (k->packed)
+    h5_put_packed(k->file, path, k->done, k->n, data);
+  else
+    h5_put(k->file, path, type, k->done, k->n, data);
+}
+
+static void sink_open(struct sink *k, struct h5_file *file, const struct spikes_facts *facts, int64_t total,
+                      bool packed) {
+  *k = (struct sink){.file = file, .packed = packed, .dt_ms = facts->dt_ms, .piece = h5_piece_rows(1)};
   spikes_dataset(facts, "node_ids", k->node_ids);
   spikes_dataset(facts, "step", k->steps);
   spikes_dataset(facts, "timestamps", k->times);
-  h5_make_packed(file, k->node_ids, F_U64, total, 1);
-  h5_make_packed(file, k->times, F_F64, total, 1);
+  make_column(k, k->node_ids, F_U64, total);
+  make_column(k, k->times, F_F64, total);
   h5_make_packed(file, k->steps, F_U64, total, 1);
   k->step = NEW(int64_t, k->piece), k->node = NEW(nodeid, k->piece), k->time = NEW(double, k->piece);
   sha256_init(&k->hash);
@@ -169,8 +186,8 @@ static void sink_open(struct sink *k, struct h5_file *file, const struct spikes_
 static void sink_flush(struct sink *k) {
   if (k->n == 0) return;
   for (int64_t i = 0; i < k->n; i++) k->time[i] = (double)k->step[i] * k->dt_ms;
-  h5_put_packed(k->file, k->node_ids, k->done, k->n, k->node);
-  h5_put_packed(k->file, k->times, k->done, k->n, k->time);
+  put_column(k, k->node_ids, F_U64, k->node);
+  put_column(k, k->times, F_F64, k->time);
   h5_put_packed(k->file, k->steps, k->done, k->n, k->step);
   spikes_hash(&k->hash, k->n, k->step, k->node);
   k->done += k->n, k->n = 0;
@@ -205,13 +222,13 @@ static void merge_chains(struct chain *chain, int n_chains, struct sink *sink) {
 }
 
 static void merge_spikes(struct spikes_file **segment, int n, struct h5_file *out, struct spikes_facts *facts,
-                         int64_t *total) {
+                         bool packed, int64_t *total) {
   int n_chains;
   struct chain *chain = make_chains(segment, n, &n_chains);
   struct sink sink;
   *total = 0;
   for (int i = 0; i < n; i++) *total += segment[i]->n;
-  sink_open(&sink, out, facts, *total);
+  sink_open(&sink, out, facts, *total, packed);
   merge_chains(chain, n_chains, &sink);
   sink_close(&sink, facts->spikes_digest);
   for (int i = 0; i < n_chains; i++) mem_free(chain[i].step), mem_free(chain[i].node);
@@ -331,7 +348,7 @@ static void merge_potential(struct spikes_file **segment, int n, struct h5_file 
 /* ---- the whole ---- */
 
 struct status spikes_merge(struct spikes_file **segment, int n, const struct spikes_names *names,
-                           const char *provenance, const char *path, int64_t *n_spikes) {
+                           const char *provenance, bool packed, const char *path, int64_t *n_spikes) {
   struct spikes_facts facts = segment[0]->facts;
   for (int i = 1; i < n; i++) {
     facts.first_step = least(facts.first_step, segment[i]->facts.first_step);
@@ -342,8 +359,10 @@ struct status spikes_merge(struct spikes_file **segment, int n, const struct spi
   struct h5_file out;
   TRY(file_tmp_name(path, tmp));
   TRY(h5_create(tmp, &out));
-  spikes_put_root(&out, provenance);
-  merge_spikes(segment, n, &out, &facts, n_spikes);
+  char *stored = provenance ? NULL : h5_text(&segment[0]->h5, "/", "provenance");
+  spikes_put_root(&out, provenance ? provenance : stored);
+  mem_free(stored);
+  merge_spikes(segment, n, &out, &facts, packed, n_spikes);
   spikes_put_facts(&out, &facts);
   merge_counts(segment, n, &out, &facts);
   merge_potential(segment, n, &out);

@@ -268,8 +268,9 @@ static void fill_defaults(json_t *json) {
 
 struct status lif_config_read(json_t *json, const char *source, const struct neurons *neurons,
                               struct lif_config *config) {
-  static const char *const known[] = {"threshold", "reset",   "decay_shifts", "refractory_steps", "dt_ms",
-                                      "seed",      "initial", "stimulus",     "silence",          "record"};
+  static const char *const known[] = {"threshold", "reset",  "decay_shifts", "refractory_steps",
+                                      "dt_ms",     "seed",   "initial",      "stimulus",
+                                      "silence",   "record", "about"};
   *config = (struct lif_config){0};
   struct reader r = {.source = source, .neurons = neurons, .config = config};
   TRY(json_only_keys(json, source, known, sizeof known / sizeof *known));

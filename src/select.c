@@ -38,17 +38,21 @@ static void add_unknown(struct unknown *unknown, const char *kind, const json_t 
   char *shown = json_line(value);
   const size_t at = strlen(unknown->text);
   char item[256];
-  snprintf(item, sizeof item, "%s%s %s (%s)", unknown->n ? ", " : "", kind, shown, where);
-  if (at + strlen(item) < sizeof unknown->text) strcpy(unknown->text + at, item);
+  const char *entry = strstr(where, ": "); /* the configuration's own name is said once, in front */
+  snprintf(item, sizeof item, "%s%s %.100s (%s)", unknown->n ? ", " : "", kind, shown,
+           entry ? entry + 2 : where);
+  if (at + strlen(item) + 5 < sizeof unknown->text)
+    strcpy(unknown->text + at, item);
+  else if (at >= 4 && strcmp(unknown->text + at - 3, "..."))
+    strcpy(unknown->text + at, " ...");
   unknown->n++;
   free(shown);
 }
 
 struct status unknown_status(const struct unknown *unknown, const char *source) {
   if (unknown->n == 0) return fine();
-  return failure(EXIT_USAGE,
-                 "%s: %lld name%s no neuron of the graph: %s; `fascicle inspect` shows what it holds", source,
-                 (long long)unknown->n, unknown->n == 1 ? "s" : " entries name", unknown->text);
+  return failure(EXIT_USAGE, "%s: the graph has no neuron of %s: %s; `fascicle inspect` shows what it holds",
+                 source, unknown->n == 1 ? "this name" : "these names", unknown->text);
 }
 
 /* ---- one key of a SELECT ---- */

@@ -24,9 +24,11 @@ static const struct usage usage = {
 
 /* ---- actions: each works on one folder and gives facts for the log and for --json ---- */
 
+static bool packed; /* --packed */
+
 static struct status merge(const char *dir, json_t *facts) {
   struct trace_merged m;
-  TRY(trace_merge(dir, NULL, &m));
+  TRY(trace_merge(dir, NULL, packed, &m));
   json_object_update_new(facts, json_pack("{s:I, s:I, s:I, s:s}", "spikes", (json_int_t)m.n_spikes,
                                           "first_step", (json_int_t)m.first_step, "last_step",
                                           (json_int_t)m.last_step, "spikes_digest", m.spikes_digest));
@@ -137,8 +139,10 @@ static struct status run(struct comm *world, int argc, char **argv) {
   bool as_json = false;
   const char *operand[2];
   const struct option options[] = {
+      {"packed", OPTION_FLAG, NULL,
+       "merge: deflate ids and times as well; small, but libsonata cannot read it", &packed, 0, 0},
       {"json", OPTION_FLAG, NULL, "one JSON object a folder on stdout", &as_json, 0, 0}};
-  TRY(options_parse(&usage, options, 1, argc, argv, operand, 2, 2));
+  TRY(options_parse(&usage, options, 2, argc, argv, operand, 2, 2));
   int action = 0;
   while (action < 3 && strcmp(operand[0], actions[action].word)) action++;
   if (action == 3) return failure(EXIT_USAGE, "trace %s: it must be merge, rates or check", operand[0]);

@@ -84,7 +84,7 @@ static struct status read_names(const char *dir, struct spikes_names *names, boo
 }
 
 static struct status merge_open(struct spikes_file **segment, int n, const char *dir, const char *provenance,
-                                struct trace_merged *merged) {
+                                bool packed, struct trace_merged *merged) {
   char path[FILE_PATH];
   struct spikes_names names = {0};
   struct spikes_file *file;
@@ -93,7 +93,8 @@ static struct status merge_open(struct spikes_file **segment, int n, const char 
   TRY(spikes_complete(segment, n));
   TRY(make_path(path, dir, "spikes.h5"));
   TRY(read_names(dir, &names, &found));
-  struct status s = spikes_merge(segment, n, found ? &names : NULL, provenance, path, &merged->n_spikes);
+  struct status s =
+      spikes_merge(segment, n, found ? &names : NULL, provenance, packed, path, &merged->n_spikes);
   spikes_names_free(&names);
   if (!s.code) s = spikes_open(path, &file);
   if (s.code) return s;
@@ -103,12 +104,12 @@ static struct status merge_open(struct spikes_file **segment, int n, const char 
   return s;
 }
 
-struct status trace_merge(const char *dir, const char *provenance, struct trace_merged *merged) {
+struct status trace_merge(const char *dir, const char *provenance, bool packed, struct trace_merged *merged) {
   struct spikes_file **segment;
   int n;
   *merged = (struct trace_merged){0};
   TRY(trace_open(dir, &segment, &n));
-  const struct status s = merge_open(segment, n, dir, provenance, merged);
+  const struct status s = merge_open(segment, n, dir, provenance, packed, merged);
   trace_close(segment, n);
   return s;
 }

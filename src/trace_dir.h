@@ -23,7 +23,8 @@ struct trace_merged {
 };
 
 /* All segments -> DIR/spikes.h5. Names come from DIR/neurons.h5, or for a trial from the folder above.
+ * Provenance NULL: that of the first segment. `packed` as in spikes_merge.
  * EXIT_INPUT when segments are missing. */
-struct status trace_merge(const char *dir, const char *provenance, struct trace_merged *merged);
+struct status trace_merge(const char *dir, const char *provenance, bool packed, struct trace_merged *merged);
 
 #endif

@@ -201,7 +201,8 @@ def test_refusals():
     bad("use body_ids", silence=[{"neurons": {"names": ["AVAL"]}, "mode": "output"}])
     bad("\"mode\" must be", silence=[{"neurons": "all", "mode": "off"}])
     # All unknown names in one error, before anything runs.
-    bad("4 entries name", stimulus=[{"neurons": {"body_ids": [1000, 5, "9007199254740993"]}, "kind": "current", "value": 1}],
+    bad("no neuron of these names: body id 5 (stimulus[0]), body id \"9007199254740993\" (stimulus[0]), type \"Z\" "
+        "(record.spikes), index 10 (record.spikes)", stimulus=[{"neurons": {"body_ids": [1000, 5, "9007199254740993"]}, "kind": "current", "value": 1}],
         record={"spikes": {"types": ["Z"], "indices": [10]}})
     check(not os.path.exists(path("out")), "nothing is made when the configuration is wrong")
     wrong(2, "not there yet", *base, "--config", config, "--residency", "streamed")
