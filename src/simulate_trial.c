@@ -223,6 +223,7 @@ static struct status run_steps(struct trial *t, struct lif_fault *fault, bool *s
 static struct status merge(struct trial *t, struct trial_result *result) {
   struct status s = fine();
   watchdog_pause("merging spike segments");
+  comm_barrier(t->comm); /* every rank's last segment is in place */
   if (t->comm->rank == 0) s = trace_merge(t->dir->path, t->provenance, false, &result->trace);
   s = agree(t->comm, s);
   watchdog_resume();
