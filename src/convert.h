@@ -5,6 +5,7 @@
 #include "connectome.h"
 #include "convert_account.h"
 #include "convert_ids.h"
+#include "log.h"
 #include "options.h"
 #include "signs.h"
 
@@ -102,6 +103,9 @@ struct status scale_parse(const char *text, struct scale *scale);
 
 /* x * num / den, rounded half to even. Any int32 x, num and den in 1 .. 2^31. */
 int64_t scale_apply(struct scale scale, int64_t x);
+
+/* A batch of a table; a request to stop (Ctrl-C, SIGTERM) is a failure: nothing has been written. */
+struct status next_batch(struct table *table, struct table_batch *batch, struct progress *progress);
 
 /* ---- columns ---- */
 

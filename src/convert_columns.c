@@ -1,6 +1,7 @@
-/* Which column plays which role. */
+/* Which column plays which role, and the step from batch to batch. */
 #include "convert.h"
 #include "mem.h"
+#include "signals.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,4 +57,12 @@ struct status choice_find(const struct column_choice *choice, const struct table
   snprintf(remedy, sizeof remedy, "name it, or give its position from 1: --%s %s=COLUMN", option,
            choice->key);
   return table_no_column(table, wanted, remedy);
+}
+
+struct status next_batch(struct table *table, struct table_batch *batch, struct progress *progress) {
+  if (signals_pending() == REQUEST_STOP)
+    return failure(EXIT_RUNTIME, "stopped on request; nothing was written");
+  TRY(table_next(table, batch));
+  progress_show(progress, table_done(table), NULL);
+  return fine();
 }

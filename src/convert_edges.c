@@ -1,6 +1,5 @@
 /* The edge table: one pass, each row kept or dropped for one reason. */
 #include "convert.h"
-#include "log.h"
 #include "mem.h"
 
 #include <stdio.h>
@@ -269,9 +268,8 @@ static struct status read_edges(struct reading *r) {
   struct progress progress = progress_start("edges", "bytes", 0, table_facts(r->table)->bytes);
   struct table_batch b = {.n = 1};
   while (b.n) {
-    TRY(table_next(r->table, &b));
+    TRY(next_batch(r->table, &b, &progress));
     TRY(take_batch(r, &b));
-    progress_show(&progress, table_done(r->table), NULL);
   }
   progress_end(&progress, table_done(r->table));
   account_table(r->account, r->table);

@@ -32,8 +32,8 @@ static struct status unknown_label(const struct work *w, const char *label, cons
 }
 
 /* Every label that occurs must have an entry, used or not, so that a new one is never overlooked. */
-static struct status check_labels(const struct work *w) {
-  const struct node_labels *c = nodes_column((struct nodes *)&w->nodes, "transmitter");
+static struct status check_labels(struct work *w) {
+  const struct node_labels *c = nodes_column(&w->nodes, "transmitter");
   struct status s = fine();
   for (int64_t l = 1; l < c->labels.n && !s.code; l++) {
     char *label = ids_text(&c->labels, (uint32_t)l);
@@ -289,7 +289,7 @@ static void warn(const struct work *w) {
 static void print_by_transmitter(const char *what, const json_t *counts) {
   const char *label;
   json_t *count;
-  printf("  %s by transmitter of the %s:", what, strcmp(what, "edges") ? "neuron" : "source");
+  printf("  %s by %stransmitter:", what, strcmp(what, "edges") ? "" : "their source's ");
   json_object_foreach((json_t *)counts, label, count)
       printf(" %s %lld", label, (long long)json_integer_value(count));
   printf("\n");

@@ -1,6 +1,5 @@
 /* The node table and the transmitter table. */
 #include "convert.h"
-#include "log.h"
 #include "mem.h"
 
 #include <stdio.h>
@@ -144,9 +143,8 @@ static struct status read_keyed(struct keyed *k, const char *what) {
   k->other = -1;
   struct table_batch b = {.n = 1};
   while (b.n) {
-    TRY(table_next(k->table, &b));
+    TRY(next_batch(k->table, &b, &progress));
     for (int64_t i = 0; i < b.n; i++) TRY(take_keyed_row(k, &b, i));
-    progress_show(&progress, table_done(k->table), NULL);
   }
   account_table(k->account, k->table);
   return fine();

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +20,12 @@ static void program_folder(char folder[PATH_MAX]) {
   if (slash) *slash = 0;
 }
 
+/* Without "..", for messages. */
+static void tidy(char path[PATH_MAX]) {
+  char real[PATH_MAX];
+  if (realpath(path, real)) memcpy(path, real, strlen(real) + 1);
+}
+
 static struct status find(const char *name, char path[PATH_MAX]) {
   if (is_path(name)) return snprintf(path, PATH_MAX, "%s", name), fine();
   char folder[PATH_MAX];
@@ -26,7 +33,7 @@ static struct status find(const char *name, char path[PATH_MAX]) {
   static const char *const places[] = {"../share/fascicle/jobs/conf", "../jobs/conf"};
   for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
     const int n = snprintf(path, PATH_MAX, "%s/%s/signs_%s.json", folder, places[i], name);
-    if (n < PATH_MAX && !access(path, R_OK)) return fine();
+    if (n < PATH_MAX && !access(path, R_OK)) return tidy(path), fine();
   }
   return failure(EXIT_USAGE, "--signs %s: neither a shipped sign table nor a path of a JSON file", name);
 }
