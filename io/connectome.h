@@ -71,6 +71,9 @@ void connectome_free(struct connectome *graph);
  * gives the same file. */
 void connectome_sort(struct connectome *graph);
 
+/* Names that the format itself uses in group 0 of the nodes ("body_id", "name" ..): not for columns. */
+bool is_reserved_column(const char *name);
+
 /* Write PATH (sorted first if need be): PATH.tmp, close, fsync, rename. With `streamable` also the
  * source-major copy /out. An existing file is refused unless `force`. Local: one rank. */
 struct status connectome_write(struct connectome *graph, const char *path, bool streamable, bool force);

@@ -17,9 +17,6 @@ struct connectome_file {
 char *node_path(const char *population, const char *name, char to[CONNECTOME_NAME]);
 char *edge_path(const char *population, const char *name, char to[CONNECTOME_NAME]);
 
-/* Names in group 0 of the nodes that are not columns of the user. */
-bool is_reserved_column(const char *name);
-
 /* The sum of edge_hash over n edges; delay NULL: all have constant_delay. By all threads. */
 struct sum128 edges_sum(eidx n, const uint32_t *source, const uint32_t *target, const int16_t *impulse,
                         const uint16_t *delay, uint16_t constant_delay);

@@ -82,7 +82,7 @@ struct status edges_read(const struct convert_options *o, struct nodes *nodes, s
                          struct account *account);
 
 /* Drop edges whose source has sign 0; `sign` [ids.n], `label` of each for the account. */
-void edges_drop_excluded(struct edges *edges, const struct nodes *nodes, const int8_t *sign,
+void edges_drop_excluded(struct edges *edges, struct nodes *nodes, const int8_t *sign,
                          struct account *account);
 
 /* Sort by (target, source, delay) after renaming ends by node_of [ids.n]. */

@@ -12,9 +12,8 @@ static void move_edge(struct edges *e, int64_t to, int64_t from) {
   if (e->delay) e->delay[to] = e->delay[from];
 }
 
-void edges_drop_excluded(struct edges *e, const struct nodes *nodes, const int8_t *sign,
-                         struct account *account) {
-  struct node_labels *column = nodes_column((struct nodes *)nodes, "transmitter");
+void edges_drop_excluded(struct edges *e, struct nodes *nodes, const int8_t *sign, struct account *account) {
+  struct node_labels *column = nodes_column(nodes, "transmitter");
   struct input_account *input = account_input(account, "edges");
   int64_t *dropped = NEW_ZERO(int64_t, column->labels.n), n = 0;
   for (int64_t i = 0; i < e->n; i++) {

@@ -72,6 +72,8 @@ def test_node_rules():
     check("endpoints", (graph.body_id.tolist(), dropped(facts)), ([3, 4, 5, 9, 96, 97, 98, 99], {}))
     refused(INPUT, ["all 2 rows were dropped"], "--edges", edges((1, 2, 3), (2, 1, 3)), "--nodes", nodes)
     refused(USAGE, ["superclass", "--nodes"], "--edges", table, "--node-rule", "superclass")
+    for taken in ("name", "sign", "body_id", "a/b"):
+        refused(USAGE, [taken, "taken"], "--edges", table, "--nodes", nodes, "--node-columns", f"{taken}=type")
     refused(USAGE, ["'status'", "--node-columns"], "--edges", table, "--nodes", write("n2.csv", "bodyId\n5\n"),
             "--node-rule", "traced")
 
