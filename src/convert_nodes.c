@@ -161,9 +161,10 @@ static struct status choose_node_columns(struct keyed *k, struct column_choices 
   k->first_column = k->nodes->n_columns;
   for (int i = 1; i < choices->n; i++) {
     const struct column_choice *c = &choices->item[i];
-    if (!strcmp(c->key, "sign"))
-      return failure(EXIT_USAGE, "--%s: the name 'sign' is taken by the sign table's result",
-                     choices->option);
+    if (!strcmp(c->key, "sign") || is_reserved_column(c->key) || strchr(c->key, '/'))
+      return failure(EXIT_USAGE,
+                     "--%s: the name '%s' is taken by the file format; choose another, such as cell_%s",
+                     choices->option, c->key, c->key);
     TRY(choice_find(c, k->table, choices->option, false, &want[n].column));
     if (want[n].column < 0) continue;
     want[n++].kind = TABLE_TEXT;
