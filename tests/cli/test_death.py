@@ -1,0 +1,89 @@
+# seconds: 300
+"""One rank dies or stalls: the job ends within seconds, nothing that was finished is lost, and the run can go on."""
+import os
+import signal
+import time
+
+from sim_tools import Spikes, check, path, random_net, ranks_of, run, run_tests, simulate, start, wait_for, wait_steps, write_json
+
+LONG = 2000000
+CONFIG = {"threshold": 150, "decay_shifts": [4], "refractory_steps": 3, "seed": 12,
+          "stimulus": [{"neurons": "all", "kind": "poisson", "rate_hz": 30, "weight": 170}],
+          "record": {"spikes": {"indices": list(range(20))}}}
+
+
+def begin(n, *words):
+    graph, config = random_net(300, 6000, (2, 6), seed=10).write(), write_json("config.json", CONFIG)
+    process = start(graph, config, LONG, "run", "--checkpoint-every", 4000, *words, n=n)
+    wait_for(lambda: os.path.exists(path("run/checkpoints/latest")), "a checkpoint")
+    wait_steps("run", 6000)
+    return graph, config, process
+
+
+def ends_soon(process, seconds):
+    started = time.time()
+    code = process.wait(60)
+    check(time.time() - started < seconds, "ended after", time.time() - started)
+    return code
+
+
+def goes_on(graph, config, n):
+    """What the dead run left: readable, lock taken over, and the same spikes in the end."""
+    latest = int(open(path("run/checkpoints/latest")).read()[5:13])
+    check(run("trace", "merge", path("run"))[0] == 0 and Spikes("run").attributes["last_step"] == latest - 1,
+          "everything up to the checkpoint is there")
+    err = simulate(graph, config, latest + 500, "run", "--resume", "auto", n=n)
+    check("left behind by a run that is gone" in err, "the stale lock is named:", err)
+    simulate(graph, config, latest + 500, "whole", n=n)
+    Spikes("run").same(Spikes("whole"), "after the death")
+
+
+def test_sigkill_one_rank():
+    graph, config, process = begin(3)
+    os.kill(ranks_of(process, 3)[1], signal.SIGKILL)
+    check(ends_soon(process, 20) != 0, "not 0")
+    goes_on(graph, config, 2)
+
+
+def test_sigkill_alone():
+    graph, config, process = begin(1)
+    process.kill()
+    ends_soon(process, 5)
+    goes_on(graph, config, 1)
+
+
+def test_stall():
+    """A stopped process gives no sign of life: the others' watchdog ends the job and says where it was."""
+    graph, config, process = begin(2, "--watchdog", 2)
+    victim = ranks_of(process, 2)[1]
+    os.kill(victim, signal.SIGSTOP)
+    try:
+        code = ends_soon(process, 30)
+    finally:
+        try:
+            os.kill(victim, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    log = open(path("log")).read()
+    check(code == 71 and "no progress for 2 s, last seen in 'simulation step'" in log, code, log)
+    goes_on(graph, config, 1)
+
+
+def test_second_run():
+    """A second run in the folder of a living one is refused, with and without --resume and --force."""
+    graph, config, process = begin(2)
+    for words in ([], ["--resume", "auto"], ["--force"]):
+        err = simulate(graph, config, 100, "run", *words, code=73)
+        check("another run works in this folder" in err and f"process {ranks_of(process, 2)[0]}" in err, err)
+    os.kill(ranks_of(process, 2)[0], signal.SIGTERM)
+    check(process.wait(60) == 75, "the first one was not disturbed")
+
+
+def test_no_room():
+    """A folder that cannot be written is said so before anything runs."""
+    graph, config = random_net(30, 60, (1, 2), seed=10).write(), write_json("config.json", CONFIG)
+    err = simulate(graph, config, 10, "config.json", n=2, code=73)
+    check("config.json" in err, err)
+
+
+run_tests(globals(), workers=3)

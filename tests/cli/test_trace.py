@@ -1,0 +1,113 @@
+# seconds: 200
+"""fascicle trace: merging, rates against NumPy, and checks that find what is missing or changed."""
+import csv
+import json
+import os
+import shutil
+
+import h5py
+import numpy as np
+
+from sim_tools import Spikes, check, path, random_net, run, run_tests, simulate, write_json
+
+CONFIG = {"threshold": 150, "decay_shifts": [4], "refractory_steps": 3, "dt_ms": 0.25, "seed": 12,
+          "stimulus": [{"neurons": "all", "kind": "poisson", "rate_hz": 100, "weight": 170}],
+          "record": {"potential": {"neurons": {"indices": [3, 1, 17]}, "every": 5}}}
+
+
+def make(folder="run", n=3, steps=60):
+    net = random_net(40, 500, (2, 6), seed=5)
+    net.types = ["A, left", 'B "x"', "", "D"] * 10
+    simulate(net.write(), write_json("config.json", CONFIG), steps, folder, "--checkpoint-every", 20, n=n)
+    return net
+
+
+def test_merge():
+    """The merged file is made of the segments, whoever wrote them; packed or not."""
+    make()
+    first = Spikes("run")
+    names = sorted(os.listdir(path("run/trace")))
+    check(names == [f"spikes.r{r:04d}.s{s:06d}.h5" for r in range(3) for s in range(3)], names)
+    pairs = []
+    for name in names:
+        with h5py.File(path("run/trace/" + name)) as file:
+            group = file["spikes/neurons"]
+            pairs += zip(group["step"][:].tolist(), group["node_ids"][:].tolist())
+            check(len(file["step_counts"]) == group.attrs["last_step"] - group.attrs["first_step"] + 1, "counts")
+            check(json.loads(file.attrs["provenance"])["program"] == "fascicle", "provenance")
+    check(sorted(pairs) == first.pairs(), "the merged file is the sorted sum of the segments")
+    os.remove(path("run/spikes.h5"))
+    code, out, err = run("trace", "merge", path("run"), "--packed", "--json", n=2)
+    check(code == 0 and json.loads(out)["spikes"] == len(first.node), err)
+    packed = Spikes("run")
+    packed.same(first, "packed")
+    with h5py.File(path("run/spikes.h5")) as file:
+        check(file["spikes/neurons/node_ids"].compression == "gzip", "packed")
+    check(run("trace", "check", path("run"))[0] == 0, "check")
+
+
+def wrong(text, action="check"):
+    code, _, err = run("trace", action, path("run"))
+    check(code == 65 and text in err, f"'{text}' is not in: {err}")
+
+
+def test_check():
+    make()
+    code, out, _ = run("trace", "check", path("run"), "--json")
+    facts = json.loads(out)
+    check(code == 0 and facts["segments"] == 9 and facts["last_step"] == 59 and facts["merged"], facts)
+    shutil.move(path("run/spikes.h5"), path("good.h5"))
+    keep = path("run/trace/spikes.r0001.s000001.h5")
+    shutil.move(keep, path("kept.h5"))
+    for action in ("check", "merge"):
+        wrong("is missing", action)
+    check(not os.path.exists(path("run/spikes.h5")), "no merged file of half the segments")
+    shutil.copy(path("run/trace/spikes.r0001.s000002.h5"), path("other.h5"))
+    os.remove(path("run/trace/spikes.r0001.s000002.h5"))
+    wrong("is missing")
+    shutil.copy(path("other.h5"), path("run/trace/spikes.r0001.s000002.h5"))
+    with open(path("kept.h5"), "rb") as file:
+        data = file.read()
+    with open(keep, "wb") as file:
+        file.write(data[: len(data) // 2])
+    wrong("spikes.r0001.s000001.h5")
+    shutil.copy(path("kept.h5"), keep)
+    shutil.copy(path("good.h5"), path("run/spikes.h5"))
+    with h5py.File(path("run/spikes.h5"), "r+") as file:
+        file["spikes/neurons/node_ids"][5] += 1
+    wrong("spikes.h5")
+    with h5py.File(path("good.h5"), "r+") as file:
+        ids = file["spikes/neurons/node_ids"]
+        ids[4], ids[5] = ids[5], ids[4]
+    shutil.copy(path("good.h5"), path("run/spikes.h5"))
+    wrong("out of order")
+
+
+def test_rates():
+    net = make(n=1)
+    spikes = Spikes("run")
+    code, out, err = run("trace", "rates", path("run"), "--json")
+    check(code == 0, err)
+    seconds = 60 * 0.25e-3
+    count = np.bincount(spikes.node.astype(int), minlength=40)
+    rows = list(csv.DictReader(open(path("run/rates.csv"), newline="")))
+    check([int(r["spikes"]) for r in rows] == count.tolist(), "spikes of each neuron")
+    check([int(r["body_id"]) for r in rows] == net.body and [r["type"] for r in rows] == net.types, "names")
+    check(np.allclose([float(r["rate_hz"]) for r in rows], count / seconds), "rates")
+    table = {r["type"]: r for r in csv.DictReader(open(path("run/type_rates.csv"), newline=""))}
+    for name in set(net.types):
+        of = [i for i in range(40) if net.types[i] == name]
+        check(int(table[name]["spikes"]) == count[of].sum() and int(table[name]["neurons"]) == 10, name)
+        check(np.isclose(float(table[name]["rate_hz"]), count[of].mean() / seconds), name)
+        check(int(table[name]["active"]) == (count[of] > 0).sum(), name)
+    facts = json.loads(out)
+    check(facts["active"] == (count > 0).sum() and np.isclose(facts["mean_hz"], count.mean() / seconds), facts)
+
+
+def test_wrong_words():
+    check(run("trace", "melt", path("run"))[0] == 2, "an unknown action")
+    check(run("trace", "merge", path("run"))[0] == 65, "no such folder")
+    check(run("trace", "rates", path("run"), n=2)[0] == 65, "no such file")
+
+
+run_tests(globals())
