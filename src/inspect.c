@@ -5,6 +5,7 @@
 #include "mem.h"
 #include "options.h"
 #include "scx.h"
+#include "table.h"
 #include "verbs.h"
 
 #include <errno.h>
@@ -13,20 +14,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const struct usage usage = {.verb = "inspect",
-                                   .operands = "FILE",
-                                   .about = "What a file holds: a graph, a checkpoint, spikes, another HDF5 "
-                                            "file, or an .scx folder. For a graph: "
-                                            "sizes,\ndegrees, signs, delays, labels, ordering, digests and "
-                                            "where it came from; or one neuron with "
-                                            "its partners.",
-                                   .example =
-                                       "  fascicle inspect graph.h5\n  fascicle inspect graph.h5 --verify\n"
-                                       "  fascicle inspect graph.h5 --node 10003 --partners 50\n"
-                                       "  fascicle inspect run/checkpoints/step_00001000.h5 --json"};
+static const struct usage usage = {
+    .verb = "inspect",
+    .operands = "FILE",
+    .about =
+        "What a file holds: a graph, a checkpoint, spikes, another HDF5 file, an .scx folder, or a table "
+        "(delimited text or Feather). For a graph: sizes, degrees, signs, delays, labels, ordering, "
+        "digests and where it came from; or one neuron with its partners.",
+    .example = "  fascicle inspect graph.h5\n"
+               "  mpirun -n 4 fascicle inspect graph.h5 --verify\n"
+               "  fascicle inspect graph.h5 --node 10003 --partners 50\n"
+               "  fascicle inspect run/checkpoints/step_00001000.h5 --json"};
 
-enum kind { KIND_GRAPH, KIND_FIELDS, KIND_SPIKES, KIND_HDF5, KIND_SCX };
-static const char *const kind_names[] = {"graph", "checkpoint", "spikes", "HDF5", "scx"};
+enum kind { KIND_GRAPH, KIND_FIELDS, KIND_SPIKES, KIND_HDF5, KIND_SCX, KIND_TABLE };
+static const char *const kind_names[] = {"graph", "checkpoint", "spikes", "HDF5", "scx", "table"};
 
 /* What rank 0 sees at first glance. */
 struct glance {
@@ -62,6 +63,15 @@ static bool is_our_spikes(struct h5_file *h5) {
   return ours;
 }
 
+static bool is_hdf5(const char *path) {
+  static const char magic[8] = "\211HDF\r\n\032\n";
+  char head[8] = "";
+  FILE *file = fopen(path, "rbe");
+  const size_t n = file ? fread(head, 1, sizeof head, file) : 0;
+  if (file) fclose(file);
+  return n == sizeof head && !memcmp(head, magic, sizeof head);
+}
+
 static struct status look(const char *path, struct glance *g) {
   struct stat info;
   char manifest[FILE_PATH];
@@ -75,6 +85,10 @@ static struct status look(const char *path, struct glance *g) {
                    path);
   }
   struct h5_file h5;
+  if (!is_hdf5(path)) {
+    g->kind = KIND_TABLE; /* or nothing we know: the table reader says what it is */
+    return fine();
+  }
   TRY(h5_open(path, &h5));
   look_inside(&h5, g);
   if (g->kind == KIND_HDF5 && is_our_spikes(&h5)) g->kind = KIND_SPIKES;
@@ -98,6 +112,29 @@ struct status inspect_scx(const struct comm *comm, const struct inspect_request 
   return agree(comm, comm->rank == 0 ? collect_scx(request, facts) : fine());
 }
 
+static struct status collect_table(const struct inspect_request *request, json_t *facts) {
+  struct table *table = NULL;
+  struct status s = table_scan(request->path, &request->format, &table);
+  if (!s.code) {
+    json_t *columns = json_array();
+    for (int i = 0; i < table_n_columns(table); i++)
+      json_array_append_new(columns, json_pack("{s:s, s:s}", "name", table_column_name(table, i), "type",
+                                               table_column_type(table, i)));
+    json_object_set_new(facts, "format", json_string(table_facts(table)->format));
+    json_object_set_new(facts, "rows", json_integer(table_facts(table)->rows));
+    json_object_set_new(facts, "sha256", json_string(table_facts(table)->sha256));
+    json_object_set_new(facts, "columns", columns);
+  }
+  table_close(table);
+  return s;
+}
+
+struct status inspect_table(const struct comm *comm, const struct inspect_request *request, json_t *facts) {
+  if (request->verify)
+    return failure(EXIT_USAGE, "--verify: %s is a table and carries no checksums", request->path);
+  return agree(comm, comm->rank == 0 ? collect_table(request, facts) : fine());
+}
+
 static struct status collect(const struct comm *comm, const struct inspect_request *request,
                              const struct glance *g, json_t *facts) {
   if (request->node && g->kind != KIND_GRAPH)
@@ -107,6 +144,7 @@ static struct status collect(const struct comm *comm, const struct inspect_reque
   case KIND_FIELDS: return inspect_fields(comm, request, g->format, facts);
   case KIND_SPIKES: return inspect_spikes(comm, request, facts);
   case KIND_SCX: return inspect_scx(comm, request, facts);
+  case KIND_TABLE: return inspect_table(comm, request, facts);
   default: return inspect_hdf5(comm, request, facts);
   }
 }
@@ -122,7 +160,7 @@ static void print(const json_t *facts, bool as_json) {
 }
 
 static struct status run(struct comm *world, int argc, char **argv) {
-  struct inspect_request request = {.partners = 20};
+  struct inspect_request request = {.partners = 20, .format.delimiter_option = "--delimiter"};
   bool as_json = false;
   const struct option options[] = {
       {"node", OPTION_TEXT, "ID", "one neuron, by body id or name, with its partners", &request.node, 0, 0},
@@ -131,8 +169,12 @@ static struct status run(struct comm *world, int argc, char **argv) {
        INT64_MAX},
       {"verify", OPTION_FLAG, NULL, "recompute digests and checksums; all ranks share the work",
        &request.verify, 0, 0},
+      {"delimiter", OPTION_TEXT, "WORD", "of a table: comma, tab, semicolon, pipe, blank or one character",
+       &request.format.delimiter, 0, 0},
+      {"header", OPTION_TEXT, "auto|yes|no", "is the first row of a table a header?", &request.format.header,
+       0, 0},
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &as_json, 0, 0}};
-  TRY(options_parse(&usage, options, 4, argc, argv, &request.path, 1, 1));
+  TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &request.path, 1, 1));
   struct glance g = {0};
   TRY(agree(world, world->rank == 0 ? look(request.path, &g) : fine()));
   comm_share(world, &g, sizeof g, 0);
@@ -146,4 +188,4 @@ static struct status run(struct comm *world, int argc, char **argv) {
   return s;
 }
 
-const struct verb verb_inspect = {"inspect", "what a graph, checkpoint or spike file holds", run};
+const struct verb verb_inspect = {"inspect", "what a graph, checkpoint, spike file or table holds", run};

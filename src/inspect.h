@@ -5,12 +5,14 @@
 #include "comm.h"
 #include "connectome.h"
 #include "json.h"
+#include "table.h"
 
 struct inspect_request {
   const char *path;
-  bool verify;      /* recompute what checksums and digests the file carries */
-  const char *node; /* a body id or name, or NULL */
-  int64_t partners; /* how many partners of it to list, 0: all */
+  bool verify;                /* recompute what checksums and digests the file carries */
+  const char *node;           /* a body id or name, or NULL */
+  int64_t partners;           /* how many partners of it to list, 0: all */
+  struct table_format format; /* how to read a text table */
 };
 
 /* Each adds members to `facts`, which only rank 0's caller prints. Collective; the status is agreed. */
@@ -20,6 +22,7 @@ struct status inspect_fields(const struct comm *comm, const struct inspect_reque
 struct status inspect_spikes(const struct comm *comm, const struct inspect_request *request, json_t *facts);
 struct status inspect_hdf5(const struct comm *comm, const struct inspect_request *request, json_t *facts);
 struct status inspect_scx(const struct comm *comm, const struct inspect_request *request, json_t *facts);
+struct status inspect_table(const struct comm *comm, const struct inspect_request *request, json_t *facts);
 
 /* One neuron with its partners. Local, on rank 0. */
 struct status inspect_node(struct connectome_file *file, const struct inspect_request *request,

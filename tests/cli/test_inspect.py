@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import h5py
+import numpy as np
 
 from artifact_tools import FASCICLE, check, done, flip, main, offset_of, refused, run
 
@@ -101,6 +102,13 @@ def test_other_kinds(tables):
     check("datasets", facts_of(tables.path("other.h5"))["datasets"],
           [{"name": "/a/b", "type": "f64", "rows": 2, "width": 2}])
     graph = tables.convert("graph.h5")
+    table = facts_of(tables.path("edges.csv"))
+    check("table", (table["kind"], table["rows"], [c["name"] for c in table["columns"]]),
+          ("table", len(tables.edges), ["body_pre", "body_post", "weight"]))
+    refused(USAGE, ("--node",), "inspect", tables.path("edges.csv"), "--node", "5")
+    with open(tables.path("p.parquet"), "wb") as f:
+        f.write(b"PAR1" + bytes(100))
+    refused(INPUT, ("p.parquet", "Parquet"), "inspect", tables.path("p.parquet"))
     with h5py.File(graph, "r+") as f:
         f.attrs["format_version"] = 99
     refused(INPUT, ("version 99",), "inspect", graph)
@@ -153,6 +161,18 @@ def test_kill_leaves_no_half_file(tables):
     done("inspect", tables.path("killed.h5"), "--verify")
 
 
+# As FORMAT.md gives them.
+def mix(x):
+    x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return x ^ x >> np.uint64(31)
+
+
+def checksum(a):
+    bits = a.reshape(-1).view(f"u{a.itemsize}").astype(np.uint64)
+    return int(mix(mix(np.arange(1, a.size + 1, dtype=np.uint64)) + bits).sum(dtype=np.uint64))
+
+
 def lif_config(tables):
     config = {"threshold": 1000, "decay_shifts": [4], "stimulus": [
         {"neurons": "all", "kind": "current", "first_step": 0, "last_step": 99, "value": 300}]}
@@ -174,6 +194,10 @@ def test_checkpoint_and_spikes(tables):
     with h5py.File(newest) as f:
         check("h5py opens it", f[names[0]].shape[0], len(tables.ids))
         check("texts", (type(f.attrs["meta"]), type(f[names[0]].attrs["about"])), (str, str))
+        sums = {}
+        f.visititems(lambda name, d: sums.update({name: (d.attrs["checksum"], f"{checksum(d[()]):016x}")})
+                     if isinstance(d, h5py.Dataset) else None)
+        check("checksums", [name for name, (stored, mine) in sums.items() if stored != mine], [])
     offset, size = offset_of(newest, names[0])
     flip(newest, offset + size // 2)
     refused(INPUT, (names[0].split("/")[-1], "damaged"), "inspect", newest, "--verify", n=2)
