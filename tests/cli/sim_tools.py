@@ -64,7 +64,7 @@ class Net:
     def write(self, name="graph", ordered=False):
         lines = ["pre,post,weight,delay"]
         lines += [f"{self.body[s]},{self.body[t]},{w},{d}" for s, t, w, d in self.edges]
-        nodes = ["id,type"] + [f"{b},{t}" for b, t in zip(self.body, self.types)]
+        nodes = ["id,type"] + ['%d,"%s"' % (b, t.replace('"', '""')) for b, t in zip(self.body, self.types)]
         for suffix, rows in (("edges", lines), ("nodes", nodes)):
             with open(path(f"{name}.{suffix}.csv"), "w") as file:
                 file.write("\n".join(rows) + "\n")
