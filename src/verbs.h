@@ -19,5 +19,8 @@ extern const struct verb verb_inspect;
 extern const struct verb verb_order;
 extern const struct verb verb_simulate;
 extern const struct verb verb_trace;
+extern const struct verb verb_train;
+extern const struct verb verb_evaluate;
+extern const struct verb verb_sample;
 
 #endif

@@ -57,15 +57,20 @@ static double column_loss(float *logit, int V, int B, int32_t y, double scale) {
   return isfinite(sum) && isfinite(at_target) ? log(sum) - at_target : NAN;
 }
 
-void model_loss(struct model *m, const int32_t *target, int used, double scale) {
+static double no_loss(float *logit, int V, int B) {
+  for (int v = 0; v < V; v++) logit[(int64_t)v * B] = 0;
+  return 0;
+}
+
+void model_loss(struct model *m, const int32_t *target, double scale) {
   const int V = m->shape.vocabulary, B = m->shape.batch;
 #pragma omp parallel for num_threads(m->n_threads) schedule(static)
   for (int t = 0; t < m->shape.steps; t++) {
     float *logit = m->logit + (int64_t)t * V * B;
+    const int32_t *y = target + (int64_t)t * B;
     double sum = 0;
-    for (int b = 0; b < used; b++) sum += column_loss(logit + b, V, B, target[(int64_t)t * B + b], scale);
-    for (int v = 0; v < V; v++)
-      for (int b = used; b < B; b++) logit[(int64_t)v * B + b] = 0;
+    for (int b = 0; b < B; b++)
+      sum += y[b] < 0 ? no_loss(logit + b, V, B) : column_loss(logit + b, V, B, y[b], scale);
     m->position_nats[t] = sum;
   }
   m->nats = 0;

@@ -33,7 +33,7 @@ static inline float *model_at(const struct model *m, enum model_array which, enu
 void model_drive(struct model *m, const int32_t *token, float *drive);
 void model_drive_gradient(struct model *m, const float *d_drive);
 void model_readout(struct model *m, const float *output);
-void model_loss(struct model *m, const int32_t *target, int used, double scale);
+void model_loss(struct model *m, const int32_t *target, double scale);
 void model_readout_gradient(struct model *m, const float *output, float *d_output);
 double model_sum_squares(struct model *m, int64_t first, int64_t n);
 void model_update(struct model *m, int64_t first, int64_t n, const struct adamw *how);

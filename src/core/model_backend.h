@@ -93,9 +93,9 @@ struct model_backend {
    * caller sums them over the parts. */
   void (*readout)(struct model *model, const float *output);
   float *(*logit)(struct model *model);
-  /* Loss of the first `used` columns against target [T][B] (host memory); the logits become
-   * scale * (softmax - one at the target), 0 in the columns that are not used. */
-  void (*loss)(struct model *model, const int32_t *target, int used, double scale);
+  /* Loss against target [T][B] (host memory), where -1 is not counted; the logits become scale * (softmax -
+   * one at the target), 0 where not counted. */
+  void (*loss)(struct model *model, const int32_t *target, double scale);
   /* The sum of the last loss, in nats. Waits for it. */
   double (*nats)(struct model *model);
 
