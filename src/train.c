@@ -4,6 +4,7 @@
 #include "log.h"
 #include "mem.h"
 #include "start_values.h"
+#include "trained.h"
 #include "verbs.h"
 
 #include <math.h>
@@ -254,6 +255,7 @@ static struct status run(struct comm *world, int argc, char **argv) {
   struct request_line line = {.precision = "fp32"};
   TRY(parse(argc, argv, &job, &line));
   TRY(job_start(world, &job));
+  TRY(trained_can(&job));
   struct training *t = NEW_ZERO(struct training, 1);
   t->world = world, t->job = &job;
   struct status s = configure(t);

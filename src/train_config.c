@@ -73,8 +73,8 @@ static void keys_of(struct train_config *c, struct key keys[N_KEYS]) {
 
 static void optim_keys_of(struct optim_config *o, struct key keys[N_OPTIM_KEYS]) {
   const struct key all[N_OPTIM_KEYS] = {
-      {"lr_edges", REAL, &o->lr_edges, 0, 100},
-      {"lr_adapters", REAL, &o->lr_adapters, 0, 100},
+      {"lr_edges", REAL, &o->lr_edges, 0, 1e38},
+      {"lr_adapters", REAL, &o->lr_adapters, 0, 1e38},
       {"weight_decay", REAL, &o->weight_decay, 0, 100},
       {"beta1", REAL, &o->beta1, 0, 1 - 1e-9},
       {"beta2", REAL, &o->beta2, 0, 1 - 1e-9},

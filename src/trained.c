@@ -24,6 +24,12 @@ int trained_options(struct trained_request *request, struct job *job, struct opt
   return n;
 }
 
+struct status trained_can(const struct job *job) {
+  if (job->backend->model && job->backend->recur) return fine();
+  return failure(EXIT_DEVICE, "the device %s has no character model in this build; use --device cpu",
+                 job->backend->name);
+}
+
 /* ---- which checkpoint ---- */
 
 /* The file name in FOLDER/checkpoints/POINTER, or false. */
@@ -64,6 +70,7 @@ static struct status open_checkpoint(struct trained *t, const struct trained_req
 struct status trained_open(const struct comm *world, const struct job *job,
                            const struct trained_request *request, int parts, struct trained *t) {
   *t = (struct trained){.world = world, .job = job};
+  TRY(trained_can(job));
   TRY(open_checkpoint(t, request));
   TRY(job_grid(world, job, parts, &t->grid));
   const char *graph = request->graph ? request->graph : t->meta.graph;

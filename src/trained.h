@@ -19,6 +19,9 @@ struct trained {
   struct network network;
 };
 
+/* Can the chosen device train? EXIT_DEVICE says what to do. */
+struct status trained_can(const struct job *job);
+
 /* What the three verbs take besides their own options. */
 struct trained_request {
   const char *source; /* a run's folder or a checkpoint */

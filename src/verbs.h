@@ -22,5 +22,6 @@ extern const struct verb verb_trace;
 extern const struct verb verb_train;
 extern const struct verb verb_evaluate;
 extern const struct verb verb_sample;
+extern const struct verb verb_export;
 
 #endif

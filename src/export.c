@@ -1,0 +1,206 @@
+/* fascicle export: graphs and trained weights as tables. */
+#include "connectome.h"
+#include "files.h"
+#include "mem.h"
+#include "trained.h"
+#include "verbs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct usage usage = {
+    .verb = "export",
+    .operands = "FILE",
+    .about =
+        "Write a table that needs no knowledge of our order of neurons: rows sorted by presynaptic, then "
+        "postsynaptic neuron, named by their body ids. csv: a graph as "
+        "body_pre,body_post,weight,impulse,delay. "
+        "weights: the trained value of every edge of a run or checkpoint as body_pre,body_post,value, where "
+        "value "
+        "= theta in_degree^(-1/2) is what multiplies the presynaptic state.",
+    .example = "  fascicle export graph.h5 --format csv --output edges.csv\n"
+               "  fascicle export run --format weights --output weights.csv"};
+
+struct export_request {
+  struct trained_request model;
+  const char *format, *output;
+  bool force;
+};
+
+static struct status parse(int argc, char **argv, struct job *job, struct export_request *r) {
+  struct option options[TRAINED_OPTIONS + 3];
+  int n = trained_options(&r->model, job, options);
+  options[n++] = (struct option){"format", OPTION_TEXT, "csv|weights", "what to write", &r->format, 0, 0};
+  options[n++] = (struct option){"output", OPTION_TEXT, "FILE", "the table", &r->output, 0, 0};
+  options[n++] = (struct option){"force", OPTION_FLAG, NULL, "replace an existing file", &r->force, 0, 0};
+  TRY(options_parse(&usage, options, n, argc, argv, &r->model.source, 1, 1));
+  if (!r->format) return failure(EXIT_USAGE, "export: --format csv|weights is missing");
+  if (!r->output) return failure(EXIT_USAGE, "export: --output FILE is missing");
+  return fine();
+}
+
+/* ---- writing a table ---- */
+
+struct table {
+  FILE *file;
+  char tmp[FILE_PATH];
+  const uint64_t *body_id;
+  char **name; /* or NULL */
+};
+
+static struct status table_open(const struct export_request *r, const char *header, struct table *t) {
+  TRY(file_may_write(r->output, 0, r->force));
+  TRY(file_tmp_name(r->output, t->tmp));
+  t->file = fopen(t->tmp, "we");
+  if (!t->file) return failure(EXIT_OUTPUT, "%s: cannot write: %s", t->tmp, strerror(errno));
+  fprintf(t->file, "%s\n", header);
+  return fine();
+}
+
+static struct status table_close(struct table *t, const char *path) {
+  const bool failed = ferror(t->file) || fflush(t->file);
+  if (fclose(t->file) || failed) {
+    file_remove(t->tmp);
+    return failure(EXIT_OUTPUT, "%s: cannot write: %s", path, strerror(errno));
+  }
+  return file_publish(t->tmp, path);
+}
+
+/* A name with quotes where CSV wants them. */
+static void put_name(FILE *file, const char *name) {
+  if (!strpbrk(name, ",\"\n\r")) {
+    fputs(name, file);
+    return;
+  }
+  fputc('"', file);
+  for (; *name; name++) {
+    if (*name == '"') fputc('"', file);
+    fputc(*name, file);
+  }
+  fputc('"', file);
+}
+
+static void put_pair(const struct table *t, uint32_t pre, uint32_t post) {
+  const uint32_t node[2] = {pre, post};
+  for (int i = 0; i < 2; i++) {
+    if (t->name)
+      put_name(t->file, t->name[node[i]]);
+    else
+      fprintf(t->file, "%llu", (unsigned long long)t->body_id[node[i]]);
+    if (i == 0) fputc(',', t->file);
+  }
+}
+
+/* One edge on its way out; `at` is its place in the arrays of values. */
+struct edge_row {
+  uint32_t pre, post;
+  eidx at;
+};
+
+static int by_pair(const void *a, const void *b) {
+  const struct edge_row *x = a, *y = b;
+  if (x->pre != y->pre) return x->pre > y->pre ? 1 : -1;
+  if (x->post != y->post) return x->post > y->post ? 1 : -1;
+  return (x->at > y->at) - (x->at < y->at);
+}
+
+static void sort_rows(struct edge_row *row, eidx n) {
+  if (n) qsort(row, (size_t)n, sizeof *row, by_pair);
+}
+
+/* ---- csv: a graph ---- */
+
+static struct status write_graph(const struct export_request *r) {
+  struct connectome g = {0};
+  TRY(connectome_load(r->model.source, &g));
+  struct table t = {.body_id = g.body_id, .name = g.name};
+  struct status s = table_open(r, "body_pre,body_post,weight,impulse,delay", &t);
+  if (!s.code) {
+    struct edge_row *row = NEW(struct edge_row, g.n_edges);
+    for (eidx e = 0; e < g.n_edges; e++) row[e] = (struct edge_row){g.source[e], g.target[e], e};
+    sort_rows(row, g.n_edges);
+    for (eidx i = 0; i < g.n_edges; i++) {
+      const eidx e = row[i].at;
+      put_pair(&t, row[i].pre, row[i].post);
+      fprintf(t.file, ",%lld,%d,%u\n", g.count ? (long long)g.count[e] : (long long)g.impulse[e],
+              g.impulse[e], g.delay ? g.delay[e] : g.constant_delay);
+    }
+    mem_free(row);
+    s = table_close(&t, r->output);
+  }
+  connectome_free(&g);
+  return s;
+}
+
+/* ---- weights: a checkpoint ---- */
+
+struct rows_of_edges {
+  const struct network *network;
+  struct edge_row *row;
+};
+
+static void take_edge(void *self, eidx at, lidx source, lidx target, eidx in_file) {
+  const struct rows_of_edges *r = self;
+  (void)in_file;
+  r->row[at] = (struct edge_row){(uint32_t)network_node(r->network, source),
+                                 (uint32_t)network_node(r->network, target), at};
+}
+
+static struct status write_values(const struct export_request *r, const struct trained *trained,
+                                  struct rnn *rnn) {
+  const struct network *n = &trained->network;
+  const eidx n_edges = network_n_edges(n);
+  uint64_t *body_id = NEW(uint64_t, n->facts.n_nodes);
+  connectome_body_ids(n->file, 0, n->facts.n_nodes, body_id);
+  struct table t = {.body_id = body_id, .name = n->facts.has_names ? connectome_names(n->file) : NULL};
+  struct status s = table_open(r, "body_pre,body_post,value", &t);
+  if (!s.code) {
+    float *value = NEW(float, n_edges);
+    rnn->backend->get(value, rnn->backend->recur->value(rnn->recur), (size_t)n_edges * sizeof *value);
+    struct rows_of_edges rows = {n, NEW(struct edge_row, n_edges)};
+    network_edges(n, take_edge, &rows);
+    sort_rows(rows.row, n_edges);
+    for (eidx i = 0; i < n_edges; i++) {
+      put_pair(&t, rows.row[i].pre, rows.row[i].post);
+      fprintf(t.file, ",%.9g\n", (double)value[rows.row[i].at]);
+    }
+    mem_free(value), mem_free(rows.row);
+    s = table_close(&t, r->output);
+  }
+  for (int64_t i = 0; t.name && i < n->facts.n_nodes; i++) mem_free(t.name[i]);
+  mem_free(t.name), mem_free(body_id);
+  return s;
+}
+
+static struct status write_weights(const struct comm *alone, struct job *job,
+                                   const struct export_request *r) {
+  struct trained trained;
+  struct rnn rnn = {0};
+  struct status s = trained_open(alone, job, &r->model, 1, &trained);
+  if (!s.code) s = trained_rnn(&trained, 1, 1, &rnn);
+  if (!s.code) s = write_values(r, &trained, &rnn);
+  if (rnn.network) rnn_close(&rnn);
+  trained_close(&trained);
+  return s;
+}
+
+/* Rank 0 does it, the others wait for the outcome. */
+static struct status run(struct comm *world, int argc, char **argv) {
+  struct job job = job_defaults();
+  struct export_request request = {.model = {.which = "best"}};
+  job.device = "cpu";
+  TRY(parse(argc, argv, &job, &request));
+  TRY(job_start(world, &job));
+  struct comm alone = comm_split(world, world->rank > 0, world->rank);
+  struct status s = fine();
+  if (world->rank == 0)
+    s = strcmp(request.format, "csv") ? write_weights(&alone, &job, &request) : write_graph(&request);
+  s = agree(world, s);
+  comm_free(&alone);
+  job_stop(&job);
+  return s;
+}
+
+const struct verb verb_export = {"export", "graphs and trained weights as tables", run};
