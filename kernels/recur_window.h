@@ -60,7 +60,13 @@ struct recur_isa {
   void (*elementwise)(const struct recur_window *w, int k, lidx first, lidx last);
   /* V^T q_k for source rows (own: added to g; halo: set) and the gradients of their edges, in one walk. */
   void (*transposed)(const struct recur_window *w, int k, lidx first, lidx last);
+  /* What the machine can do, for floors: rounds * RECUR_GAUGE_FLOPS operations in registers; the sum of n
+   * rows of RECUR_GAUGE_ROW floats, row[i] counted in rows. Both return what they computed, so that nothing
+   * is optimised away. */
+  float (*gauge_flops)(int64_t rounds);
+  float (*gauge_gather)(const float *rows, const lidx *row, int64_t n);
 };
+enum { RECUR_GAUGE_FLOPS = 320, RECUR_GAUGE_ROW = 32 };
 
 extern const struct recur_isa recur_plain;
 

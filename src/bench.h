@@ -19,6 +19,7 @@ struct bench {
   struct status (*run)(const struct comm *world, const struct bench_job *bench); /* agreed */
 };
 
+extern const struct bench bench_recurrence;
 extern const struct bench bench_lif;
 extern const struct bench bench_io;
 

@@ -114,8 +114,28 @@ static void transposed(const struct recur_window *w, int k, lidx first, lidx las
   }
 }
 
+static float gauge_flops(int64_t rounds) {
+  enum { N = RECUR_GAUGE_FLOPS / 2 };
+  float x[N], sum = 0;
+  for (int i = 0; i < N; i++) x[i] = (float)i;
+  for (int64_t r = 0; r < rounds; r++)
+    for (int i = 0; i < N; i++) x[i] = x[i] * 0.999f + 0.001f;
+  for (int i = 0; i < N; i++) sum += x[i];
+  return sum;
+}
+
+static float gauge_gather(const float *rows, const lidx *row, int64_t n) {
+  float x[RECUR_GAUGE_ROW] = {0}, sum = 0;
+  for (int64_t i = 0; i < n; i++)
+    for (int b = 0; b < RECUR_GAUGE_ROW; b++) x[b] += rows[(int64_t)row[i] * RECUR_GAUGE_ROW + b];
+  for (int b = 0; b < RECUR_GAUGE_ROW; b++) sum += x[b];
+  return sum;
+}
+
 const struct recur_isa recur_plain = {.name = "plain",
                                       .usable = always,
                                       .forward = forward,
                                       .elementwise = elementwise,
-                                      .transposed = transposed};
+                                      .transposed = transposed,
+                                      .gauge_flops = gauge_flops,
+                                      .gauge_gather = gauge_gather};

@@ -260,3 +260,29 @@ INLINE void transposed_tile(const struct recur_window *w, int k, lidx row, struc
 static void transposed_rows(const struct recur_window *w, int k, lidx first, lidx last) {
   for (lidx j = first; j < last; j++) FOR_EACH_TILE(w->batch, transposed_tile, w, k, j);
 }
+
+/* ---- gauges
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* x <- 0.999 x + 0.001 in ten chains, enough to hide the latency of one */
+static float gauge_flops(int64_t rounds) {
+  enum { CHAINS = 10 };
+  vec x[CHAINS], sum = vec_set(0);
+  for (int i = 0; i < CHAINS; i++) x[i] = vec_set((float)i);
+  for (int64_t r = 0; r < rounds * RECUR_GAUGE_FLOPS / (2 * LANES * CHAINS); r++)
+#pragma GCC unroll 10
+    for (int i = 0; i < CHAINS; i++) x[i] = vec_fma(x[i], vec_set(0.999f), vec_set(0.001f));
+  for (int i = 0; i < CHAINS; i++) sum = vec_add(sum, x[i]);
+  return vec_sum(sum);
+}
+
+static float gauge_gather(const float *rows, const lidx *row, int64_t n) {
+  vec x[TILE_VECS], sum = vec_set(0);
+  for (int v = 0; v < TILE_VECS; v++) x[v] = vec_set(0);
+  for (int64_t i = 0; i < n; i++)
+#pragma GCC unroll 4
+    for (int v = 0; v < TILE_VECS; v++)
+      x[v] = vec_add(x[v], vec_load(rows + (int64_t)row[i] * RECUR_GAUGE_ROW + v * LANES));
+  for (int v = 0; v < TILE_VECS; v++) sum = vec_add(sum, x[v]);
+  return vec_sum(sum);
+}

@@ -80,4 +80,6 @@ const struct recur_isa recur_avx2 = {.name = "avx2",
                                      .usable = usable,
                                      .forward = forward_rows,
                                      .elementwise = elementwise_rows,
-                                     .transposed = transposed_rows};
+                                     .transposed = transposed_rows,
+                                     .gauge_flops = gauge_flops,
+                                     .gauge_gather = gauge_gather};

@@ -1,0 +1,85 @@
+#include "bench_graph.h"
+
+#include "halo.h"
+#include "mem.h"
+#include "order.h"
+#include "rows.h"
+
+#include <string.h>
+
+/* Edges by their ends; after `relabel` the ends are rows. */
+struct ends {
+  eidx n;
+  uint32_t *source, *target;
+};
+
+static struct status relabel(const struct generate_model *model, struct ends *ends) {
+  const struct order_input input = {.n_nodes = model->n_nodes,
+                                    .n_edges = ends->n,
+                                    .source = ends->source,
+                                    .target = ends->target,
+                                    .parts = 64,
+                                    .seed = 1};
+  struct order order = {0};
+  TRY(order_compute(&input, &order));
+  for (eidx e = 0; e < ends->n; e++) {
+    ends->source[e] = order.row_of_node[ends->source[e]];
+    ends->target[e] = order.row_of_node[ends->target[e]];
+  }
+  order_free(&order);
+  return fine();
+}
+
+/* Stable counting sort by `key`; row_ptr [n_rows + 1] receives the starts. */
+static void sort_by(uint32_t *key, uint32_t *other, eidx n, gidx n_rows, eidx *row_ptr) {
+  uint32_t *sorted_key = NEW(uint32_t, n), *sorted_other = NEW(uint32_t, n);
+  memset(row_ptr, 0, ((size_t)n_rows + 1) * sizeof *row_ptr);
+  for (eidx e = 0; e < n; e++) row_ptr[key[e] + 1]++;
+  for (gidx i = 0; i < n_rows; i++) row_ptr[i + 1] += row_ptr[i];
+  for (eidx e = 0; e < n; e++) {
+    const eidx at = row_ptr[key[e]]++;
+    sorted_key[at] = key[e], sorted_other[at] = other[e];
+  }
+  memmove(row_ptr + 1, row_ptr, (size_t)n_rows * sizeof *row_ptr);
+  row_ptr[0] = 0;
+  if (n > 0)
+    memcpy(key, sorted_key, (size_t)n * sizeof *key), memcpy(other, sorted_other, (size_t)n * sizeof *other);
+  mem_free(sorted_key), mem_free(sorted_other);
+}
+
+static void keep_share(const struct comm *comm, const struct ends *ends, const eidx *row_ptr,
+                       struct bench_graph *made) {
+  const gidx first = made->first_of_rank[comm->rank], last = made->first_of_rank[comm->rank + 1];
+  eidx *own_ptr = NEW(eidx, last - first + 1);
+  for (gidx i = first; i <= last; i++) own_ptr[i - first] = row_ptr[i] - row_ptr[first];
+  gidx *source = NEW(gidx, own_ptr[last - first]);
+  for (eidx e = 0; e < own_ptr[last - first]; e++) source[e] = ends->source[row_ptr[first] + e];
+  graph_build(comm, made->first_of_rank, own_ptr, source, &made->graph);
+  mem_free(own_ptr), mem_free(source);
+}
+
+struct status bench_graph_init(const struct comm *comm, const struct generate_model *model, bool ordered,
+                               int n_threads, struct bench_graph *made) {
+  memset(made, 0, sizeof *made);
+  TRY(generate_check(model));
+  const gidx n = model->n_nodes;
+  struct ends ends = {model->n_edges, NEW(uint32_t, model->n_edges), NEW(uint32_t, model->n_edges)};
+  eidx *row_ptr = NEW(eidx, n + 1);
+  generate_edges(model, n_threads, ends.source, ends.target);
+  struct status s = agree(comm, ordered ? relabel(model, &ends) : fine());
+  if (!s.code) {
+    sort_by(ends.source, ends.target, ends.n, n, row_ptr);
+    sort_by(ends.target, ends.source, ends.n, n, row_ptr);
+    made->first_of_rank = NEW(gidx, comm->size + 1);
+    rows_split(n, row_ptr, NULL, 0, comm->size, made->first_of_rank);
+    keep_share(comm, &ends, row_ptr, made);
+  }
+  mem_free(ends.source), mem_free(ends.target), mem_free(row_ptr);
+  return s;
+}
+
+void bench_graph_free(struct bench_graph *made) {
+  graph_free(&made->graph);
+  mem_free(made->first_of_rank);
+  memset(made, 0, sizeof *made);
+}
