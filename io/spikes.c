@@ -242,6 +242,30 @@ void spikes_potential_rows(struct spikes_file *f, int64_t first, int64_t n, int3
   h5_read(&f->h5, potential_value, F_I32, first, n, value);
 }
 
+/* The first of n ascending steps that is after `last`. */
+static int64_t first_after(const int64_t *step, int64_t n, int64_t last) {
+  int64_t low = 0, high = n;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (step[middle] <= last)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+void spikes_cut(struct spikes_file *f, int64_t last) {
+  if (f->facts.last_step <= last) return;
+  int64_t *step = NEW(int64_t, f->n > f->n_records ? f->n : f->n_records);
+  h5_read(&f->h5, f->steps, F_U64, 0, f->n, step);
+  f->n = first_after(step, f->n, last);
+  if (f->n_records) spikes_potential_steps(f, step);
+  f->n_records = first_after(step, f->n_records, last);
+  f->facts.last_step = last;
+  mem_free(step);
+}
+
 /* ---- verifying ---- */
 
 static struct status check_order(const struct spikes_file *f, int64_t at, int64_t n, const int64_t *step,

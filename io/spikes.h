@@ -88,9 +88,13 @@ struct status spikes_verify(struct spikes_file *file);
 
 /* ---- merging ---- */
 
-/* Segments, sorted by (rank, first step), of one run: do they agree on graph, dt and population, and hold
- * every step from the first to the last once for each rank? EXIT_INPUT says what is missing. */
-struct status spikes_complete(struct spikes_file *const *segment, int n);
+/* Segments of one run (n >= 1): do they agree on graph, dt and population, and hold every step from the first
+ * to *last once for each rank? EXIT_INPUT says what is missing. A run that goes on, or was killed, leaves
+ * ragged ends: then *last is the last step that all ranks hold. */
+struct status spikes_complete(struct spikes_file *const *segment, int n, int64_t *last);
+
+/* Make a file look as if it ended with step `last`. EXIT_INPUT never; local. */
+void spikes_cut(struct spikes_file *file, int64_t last);
 
 /* Order segments by (rank, first step). */
 void spikes_sort(struct spikes_file **segment, int n);

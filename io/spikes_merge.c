@@ -41,50 +41,65 @@ static int by_time(const void *a, const void *b) {
   return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Every segment begins where its rank's last one ended. With R ranks at work, each step is held R times; the
- * number of ranks changes only where all of them stopped (a resume). */
-static struct status check_steps(struct spikes_file **segment, int n) {
-  int64_t ranks = segment[0]->facts.ranks, *next = NEW(int64_t, ranks), begin = segment[0]->facts.first_step;
-  struct status s = fine();
-  for (int64_t r = 0; r < ranks; r++) next[r] = begin;
-  for (int i = 0; i < n && !s.code; i++) {
-    const struct spikes_facts *f = &segment[i]->facts;
-    if (f->ranks != ranks) {
-      int64_t low = next[0], high = next[0];
-      for (int64_t r = 1; r < ranks; r++)
-        low = next[r] < low ? next[r] : low, high = next[r] > high ? next[r] : high;
-      if (low != high)
-        s = failure(
-            EXIT_INPUT,
-            "%s: a segment before it is missing: one of %lld ranks ends at step %lld, another at %lld",
-            segment[i]->h5.path, (long long)ranks, (long long)low - 1, (long long)high - 1);
-      ranks = f->ranks;
-      next = mem_grow(next, ranks, sizeof *next);
-      for (int64_t r = 0; r < ranks; r++) next[r] = low;
-    }
-    if (!s.code && (f->rank < 0 || f->rank >= ranks || f->first_step != next[f->rank]))
-      s = failure(EXIT_INPUT,
-                  "%s: begins at step %lld, but rank %lld's segments before it end at %lld: one is missing",
-                  segment[i]->h5.path, (long long)f->first_step, (long long)f->rank,
-                  (long long)(f->rank < ranks && f->rank >= 0 ? next[f->rank] - 1 : -1));
-    else if (!s.code)
-      next[f->rank] = f->last_step + 1;
+/* Where each rank's segments have come to. */
+struct ends {
+  int64_t ranks, *next; /* [ranks] the step that the rank's next segment must begin with */
+};
+
+static void ends_start(struct ends *e, int64_t ranks, int64_t step) {
+  e->ranks = ranks;
+  e->next = mem_grow(e->next, ranks, sizeof *e->next);
+  for (int64_t r = 0; r < ranks; r++) e->next[r] = step;
+}
+
+static void ends_range(const struct ends *e, int64_t *low, int64_t *high) {
+  *low = *high = e->next[0];
+  for (int64_t r = 1; r < e->ranks; r++) {
+    if (e->next[r] < *low) *low = e->next[r];
+    if (e->next[r] > *high) *high = e->next[r];
   }
-  for (int64_t r = 1; r < ranks && !s.code; r++)
-    if (next[r] != next[0])
-      s = failure(EXIT_INPUT, "%s: rank 0's segments end at step %lld, rank %lld's at %lld: one is missing",
-                  segment[0]->h5.path, (long long)next[0] - 1, (long long)r, (long long)next[r] - 1);
-  mem_free(next);
+}
+
+/* The next segment in order of time. The number of ranks changes only where all of them stopped: a resume. */
+static struct status ends_add(struct ends *e, const struct spikes_file *segment) {
+  const struct spikes_facts *f = &segment->facts;
+  int64_t low, high;
+  ends_range(e, &low, &high);
+  if (f->ranks != e->ranks && low != high)
+    return failure(EXIT_INPUT,
+                   "%s: a segment before it is missing: one of %lld ranks ends at step %lld, another at %lld",
+                   segment->h5.path, (long long)e->ranks, (long long)low - 1, (long long)high - 1);
+  if (f->ranks != e->ranks) ends_start(e, f->ranks, low);
+  if (f->rank < 0 || f->rank >= e->ranks)
+    return failure(EXIT_INPUT, "%s: is of rank %lld of %lld", segment->h5.path, (long long)f->rank,
+                   (long long)e->ranks);
+  if (f->first_step != e->next[f->rank])
+    return failure(
+        EXIT_INPUT,
+        "%s: begins at step %lld, but the segments of its rank before it end at step %lld: one is missing",
+        segment->h5.path, (long long)f->first_step, (long long)e->next[f->rank] - 1);
+  e->next[f->rank] = f->last_step + 1;
+  return fine();
+}
+
+static struct status check_steps(struct spikes_file **timed, int n, int64_t *last) {
+  struct ends e = {0};
+  struct status s = fine();
+  int64_t high;
+  ends_start(&e, timed[0]->facts.ranks, timed[0]->facts.first_step);
+  for (int i = 0; i < n && !s.code; i++) s = ends_add(&e, timed[i]);
+  ends_range(&e, last, &high);
+  --*last;
+  mem_free(e.next);
   return s;
 }
 
-struct status spikes_complete(struct spikes_file *const *segment, int n) {
-  if (n == 0) return failure(EXIT_INPUT, "there are no spike segments");
+struct status spikes_complete(struct spikes_file *const *segment, int n, int64_t *last) {
   TRY(check_same_run(segment, n));
   struct spikes_file **timed = NEW(struct spikes_file *, n);
   memcpy(timed, segment, (size_t)n * sizeof *timed);
   qsort(timed, (size_t)n, sizeof *timed, by_time);
-  const struct status s = check_steps(timed, n);
+  const struct status s = check_steps(timed, n, last);
   mem_free(timed);
   return s;
 }

@@ -23,8 +23,8 @@ static struct status set_path(struct rundir *dir, const char *path) {
 
 /* ---- what a run leaves behind, for --force ---- */
 
-static const char *const run_files[] = {"config.json", "metrics.jsonl", "again",
-                                        "log.txt",     "spikes.h5",     "neurons.h5"};
+static const char *const run_files[] = {"config.json", "metrics.jsonl", "again",     "log.txt",
+                                        "spikes.h5",   "neurons.h5",    "rates.csv", "type_rates.csv"};
 static const char *const run_folders[] = {"checkpoints", "trace"};
 enum { N_RUN_FILES = sizeof run_files / sizeof *run_files };
 enum { N_RUN_FOLDERS = sizeof run_folders / sizeof *run_folders };
@@ -143,7 +143,7 @@ struct status rundir_config(const struct comm *comm, const struct rundir *dir, c
 
 struct status rundir_again(const struct comm *comm, const struct rundir *dir, int64_t step) {
   struct status s = fine();
-  if (dir->leader) {
+  if (comm->rank == 0) {
     char path[FILE_PATH], text[64];
     rundir_file(dir, "again", path);
     s = file_write_whole(path, text, (size_t)snprintf(text, sizeof text, "step %lld\n", (long long)step));

@@ -72,6 +72,9 @@ struct status rundir_best(const struct comm *comm, struct rundir *dir, int64_t s
 struct status rundir_find_checkpoint(const struct comm *comm, const struct rundir *dir, const char *resume,
                                      char path[FILE_PATH]);
 
+/* The step of the newest complete checkpoint in a run's folder, by its `latest`; -1 without one. Local. */
+int64_t rundir_latest(const char *folder);
+
 /* For the message that a checkpoint is damaged: the newest one before `path` in its folder, or "" . Local. */
 void rundir_checkpoint_before(const char *path, char before[FILE_PATH]);
 
@@ -81,7 +84,7 @@ struct status rundir_rewind(const struct comm *comm, struct rundir *dir, int64_t
 
 /* ---- the end ---- */
 
-/* Leave DIR/again, for job scripts. Agreed. */
+/* Leave DIR/again, for job scripts; rank 0 of `comm`, any part of the run, writes. Agreed. */
 struct status rundir_again(const struct comm *comm, const struct rundir *dir, int64_t step);
 
 #endif

@@ -76,6 +76,12 @@ static int64_t get_pointer(const struct rundir *dir, const char *pointer) {
   return step_of_name(text);
 }
 
+int64_t rundir_latest(const char *folder) {
+  struct rundir dir = {.lock = -1};
+  if (snprintf(dir.path, sizeof dir.path, "%s", folder) >= (int)sizeof dir.path) return -1;
+  return get_pointer(&dir, "latest");
+}
+
 /* ---- rotation ---- */
 
 static struct status remove_old(const struct rundir *dir) {

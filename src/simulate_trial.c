@@ -96,6 +96,7 @@ static struct status open_run(struct trial *t, const struct lif_point *point) {
                                   .n_threads = sim->job.n_threads};
   TRY(lif_open(t->comm, &setup, &t->run));
   TRY(lif_write(t->run, t->comm, &t->state, (uint32_t)t->number));
+  lif_state_free(&t->state); /* the backend holds it now; checkpoints take it out for a moment */
   struct spikes_facts facts = {.dt_ms = sim->config.dt_ms,
                                .first_step = point->step,
                                .n_nodes = sim->neurons.n,
@@ -113,7 +114,11 @@ static struct status open_trial(struct trial *t) {
   struct lif_point point;
   TRY(open_folder(t));
   TRY(begin_or_restore(t, &point));
-  TRY(agree(t->comm, t->comm->rank == 0 ? trace_drop(t->dir->path, point.next_segment) : fine()));
+  watchdog_pause("looking at spike segments");
+  const struct status s =
+      t->comm->rank == 0 ? trace_go_on(t->dir->path, point.next_segment, point.step) : fine();
+  TRY(agree(t->comm, s));
+  watchdog_resume();
   TRY(rundir_rewind(t->comm, t->dir, point.step));
   TRY(rundir_metrics(t->comm, t->dir, point.step, t->facts));
   t->line_step = point.step, t->line_time = seconds_now();
@@ -157,9 +162,11 @@ static struct status save(struct trial *t) {
   recorder_close_segment(&t->recorder);
   const struct lif_point point = {t->run->step, t->number, recorder_align(&t->recorder, t->comm),
                                   t->sim->digests};
+  lif_state_init(&t->sim->net, &t->state);
   lif_read(t->run, &t->state);
   rundir_checkpoint_path(t->dir, point.step, path);
   TRY(lif_save(t->comm, path, &place, &point, &t->state, t->facts));
+  lif_state_free(&t->state);
   TRY(rundir_checkpoint_written(t->comm, t->dir, point.step));
   signals_saved();
   return fine();

@@ -46,17 +46,21 @@ static struct status rates(const char *dir, json_t *facts) {
   return fine();
 }
 
-static struct status check_segments(struct spikes_file **segment, int n, int64_t *spikes) {
-  TRY(spikes_complete(segment, n));
+/* Every segment in itself, then all of them as one whole. Spikes up to the last step that all ranks hold. */
+static struct status check_segments(const char *dir, struct spikes_file **segment, int n, int64_t *last,
+                                    int64_t *spikes) {
+  TRY(trace_complete(dir, segment, n, last));
+  *spikes = 0;
   for (int i = 0; i < n; i++) {
     TRY(spikes_verify(segment[i]));
+    if (spikes_facts(segment[i])->first_step > *last + 1) continue;
+    spikes_cut(segment[i], *last);
     *spikes += spikes_number(segment[i]);
-    pulse("checking segments");
   }
   return fine();
 }
 
-static struct status check_merged(const char *dir, int64_t last_step, int64_t spikes, json_t *facts) {
+static struct status check_merged(const char *dir, int64_t last, int64_t spikes, json_t *facts) {
   char path[FILE_PATH];
   struct spikes_file *file;
   snprintf(path, sizeof path, "%s/spikes.h5", dir);
@@ -65,12 +69,12 @@ static struct status check_merged(const char *dir, int64_t last_step, int64_t sp
   TRY(spikes_open(path, &file));
   struct status s = spikes_verify(file);
   const struct spikes_facts *f = spikes_facts(file);
-  if (!s.code && (spikes_number(file) != spikes || f->last_step != last_step))
-    s = failure(EXIT_INPUT,
-                "%s: holds %lld spikes up to step %lld, its segments %lld up to %lld; `fascicle trace merge` "
-                "makes it anew",
-                path, (long long)spikes_number(file), (long long)f->last_step, (long long)spikes,
-                (long long)last_step);
+  if (!s.code && (spikes_number(file) != spikes || f->last_step != last))
+    s = failure(
+        EXIT_INPUT,
+        "%s: holds %lld spikes up to step %lld, its segments %lld up to %lld; `fascicle trace merge` makes "
+        "it anew",
+        path, (long long)spikes_number(file), (long long)f->last_step, (long long)spikes, (long long)last);
   if (!s.code) json_object_set_new(facts, "spikes_digest", json_string(f->spikes_digest));
   spikes_close(file);
   return s;
@@ -79,17 +83,14 @@ static struct status check_merged(const char *dir, int64_t last_step, int64_t sp
 static struct status check(const char *dir, json_t *facts) {
   struct spikes_file **segment;
   int n;
-  int64_t spikes = 0, last_step = -1;
+  int64_t spikes, last;
   TRY(trace_open(dir, &segment, &n));
-  struct status s =
-      n ? check_segments(segment, n, &spikes) : failure(EXIT_INPUT, "%s/trace: holds no spike segments", dir);
-  for (int i = 0; i < n; i++)
-    if (spikes_facts(segment[i])->last_step > last_step) last_step = spikes_facts(segment[i])->last_step;
+  const struct status s = check_segments(dir, segment, n, &last, &spikes);
   trace_close(segment, n);
   TRY(s);
   json_object_update_new(facts, json_pack("{s:i, s:I, s:I}", "segments", n, "spikes", (json_int_t)spikes,
-                                          "last_step", (json_int_t)last_step));
-  return check_merged(dir, last_step, spikes, facts);
+                                          "last_step", (json_int_t)last));
+  return check_merged(dir, last, spikes, facts);
 }
 
 static const struct {

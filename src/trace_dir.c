@@ -1,4 +1,6 @@
 #include "trace_dir.h"
+#include "log.h"
+#include "rundir.h"
 #include "mem.h"
 
 #include <dirent.h>
@@ -30,7 +32,7 @@ static bool is_unfinished(const char *name) {
   return !strncmp(name, "spikes.r", 8) && dot && !strcmp(dot, ".tmp");
 }
 
-struct status trace_drop(const char *dir, int64_t first) {
+static struct status drop(const char *dir, int64_t first) {
   char folder[FILE_PATH], path[FILE_PATH];
   TRY(make_path(folder, dir, "trace"));
   DIR *open = opendir(folder);
@@ -60,6 +62,7 @@ struct status trace_open(const char *dir, struct spikes_file ***segment, int *n)
     if (!s.code) ++*n;
   }
   closedir(open);
+  if (!s.code && *n == 0) s = failure(EXIT_INPUT, "%s: holds no spike segments", folder);
   if (!s.code) spikes_sort(*segment, *n);
   if (s.code) trace_close(*segment, *n), *segment = NULL, *n = 0;
   return s;
@@ -68,6 +71,63 @@ struct status trace_open(const char *dir, struct spikes_file ***segment, int *n)
 void trace_close(struct spikes_file **segment, int n) {
   for (int i = 0; i < n; i++) spikes_close(segment[i]);
   mem_free(segment);
+}
+
+static bool has_segments(const char *dir) {
+  char folder[FILE_PATH];
+  if (make_path(folder, dir, "trace").code) return false;
+  DIR *open = opendir(folder);
+  bool found = false;
+  for (struct dirent *entry; open && !found && (entry = readdir(open));)
+    found = segment_number(entry->d_name) >= 0;
+  if (open) closedir(open);
+  return found;
+}
+
+struct status trace_go_on(const char *dir, int64_t first, int64_t step) {
+  struct spikes_file **segment;
+  int n;
+  int64_t last;
+  TRY(drop(dir, first));
+  if (!has_segments(dir)) return fine();
+  TRY(trace_open(dir, &segment, &n));
+  const struct status s = spikes_complete(segment, n, &last);
+  trace_close(segment, n);
+  if (s.code || last == step - 1) return s;
+  return failure(
+      EXIT_USAGE,
+      "%s/trace: holds the steps up to %lld, but the checkpoint goes on from step %lld: it is another "
+      "run's; give another --output",
+      dir, (long long)last, (long long)step);
+}
+
+struct status trace_complete(const char *dir, struct spikes_file *const *segment, int n, int64_t *last) {
+  TRY(spikes_complete(segment, n, last));
+  const int64_t saved = rundir_latest(dir);
+  if (*last >= saved - 1) return fine();
+  return failure(
+      EXIT_INPUT,
+      "%s/trace: the segments of some rank end at step %lld, but the newest checkpoint is of step %lld: "
+      "segments are missing",
+      dir, (long long)*last, (long long)saved);
+}
+
+/* Leave out what only some ranks have written. */
+static void cut_ragged(struct spikes_file **segment, int *n, int64_t last) {
+  int kept = 0;
+  bool ragged = false;
+  for (int i = 0; i < *n; i++) {
+    ragged |= spikes_facts(segment[i])->last_step > last;
+    if (spikes_facts(segment[i])->first_step > last + 1) {
+      spikes_close(segment[i]);
+      continue;
+    }
+    spikes_cut(segment[i], last);
+    segment[kept++] = segment[i];
+  }
+  *n = kept;
+  if (ragged)
+    log_warning("only steps up to %lld are there from all ranks; later ones are left out", (long long)last);
 }
 
 static struct status read_names(const char *dir, struct spikes_names *names, bool *found) {
@@ -83,18 +143,19 @@ static struct status read_names(const char *dir, struct spikes_names *names, boo
   return fine();
 }
 
-static struct status merge_open(struct spikes_file **segment, int n, const char *dir, const char *provenance,
+static struct status merge_open(struct spikes_file **segment, int *n, const char *dir, const char *provenance,
                                 bool packed, struct trace_merged *merged) {
   char path[FILE_PATH];
   struct spikes_names names = {0};
   struct spikes_file *file;
   bool found;
-  if (n == 0) return failure(EXIT_INPUT, "%s/trace: holds no spike segments", dir);
-  TRY(spikes_complete(segment, n));
+  int64_t last;
+  TRY(trace_complete(dir, segment, *n, &last));
+  cut_ragged(segment, n, last);
   TRY(make_path(path, dir, "spikes.h5"));
   TRY(read_names(dir, &names, &found));
   struct status s =
-      spikes_merge(segment, n, found ? &names : NULL, provenance, packed, path, &merged->n_spikes);
+      spikes_merge(segment, *n, found ? &names : NULL, provenance, packed, path, &merged->n_spikes);
   spikes_names_free(&names);
   if (!s.code) s = spikes_open(path, &file);
   if (s.code) return s;
@@ -109,7 +170,7 @@ struct status trace_merge(const char *dir, const char *provenance, bool packed, 
   int n;
   *merged = (struct trace_merged){0};
   TRY(trace_open(dir, &segment, &n));
-  const struct status s = merge_open(segment, n, dir, provenance, packed, merged);
+  const struct status s = merge_open(segment, &n, dir, provenance, packed, merged);
   trace_close(segment, n);
   return s;
 }

@@ -8,7 +8,7 @@ import shutil
 import h5py
 import numpy as np
 
-from sim_tools import Spikes, check, path, random_net, run, run_tests, simulate, write_json
+from sim_tools import Net, Spikes, check, path, random_net, run, run_tests, simulate, write_json
 
 CONFIG = {"threshold": 150, "decay_shifts": [4], "refractory_steps": 3, "dt_ms": 0.25, "seed": 12,
           "stimulus": [{"neurons": "all", "kind": "poisson", "rate_hz": 100, "weight": 170}],
@@ -64,7 +64,7 @@ def test_check():
     check(not os.path.exists(path("run/spikes.h5")), "no merged file of half the segments")
     shutil.copy(path("run/trace/spikes.r0001.s000002.h5"), path("other.h5"))
     os.remove(path("run/trace/spikes.r0001.s000002.h5"))
-    wrong("is missing")
+    wrong("segments are missing")
     shutil.copy(path("other.h5"), path("run/trace/spikes.r0001.s000002.h5"))
     with open(path("kept.h5"), "rb") as file:
         data = file.read()
@@ -82,6 +82,39 @@ def test_check():
         ids[at], ids[at + 1] = ids[at + 1], ids[at]
     shutil.copy(path("good.h5"), path("run/spikes.h5"))
     wrong("out of order")
+
+
+def test_ragged():
+    """A run that was killed between two ranks' segments: what all ranks have is merged."""
+    make()
+    whole = Spikes("run")
+    os.remove(path("run/trace/spikes.r0001.s000002.h5"))
+    wrong("segments are missing", "merge")
+    for name in ("step_00000060.h5", "step_00000040.h5"):
+        os.remove(path("run/checkpoints/" + name))
+    with open(path("run/checkpoints/latest"), "w") as file:
+        file.write("step_00000020.h5\n")
+    code, _, err = run("trace", "merge", path("run"))
+    check(code == 0 and "only steps up to 39" in err, err)
+    cut = Spikes("run")
+    check(cut.pairs() == [p for p in whole.pairs() if p[0] < 40] and len(cut.counts) == 40, "cut at 40")
+    check(cut.potential_step.tolist() == list(range(0, 40, 5)), "potentials are cut too")
+    check(run("trace", "check", path("run"))[0] == 0, "check")
+    simulate(path("graph.h5"), path("config.json"), 60, "run", "--resume", "auto", n=2)
+    Spikes("run").same(whole, "and the run goes on from there")
+
+
+def test_full_segments():
+    """A segment closes when 64 MB are full: 3.2 million spikes on one rank, against two ranks and the count."""
+    net = Net(3200, [])
+    config = {"threshold": -1, "decay_shifts": [1]}
+    for n in (1, 2):
+        simulate(net.write(), config, 1000, f"run{n}", n=n)
+    check(len(os.listdir(path("run1/trace"))) == 2, os.listdir(path("run1/trace")))
+    one = Spikes("run1")
+    check(len(one.node) == 3200000 and (one.counts == 3200).all(), len(one.node))
+    check(np.array_equal(one.node, np.tile(np.arange(3200), 1000)), "each neuron at each step")
+    Spikes("run2").same(one, "2 ranks")
 
 
 def test_rates():
