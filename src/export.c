@@ -2,6 +2,7 @@
 #include "connectome.h"
 #include "files.h"
 #include "mem.h"
+#include "scx_graph.h"
 #include "trained.h"
 #include "verbs.h"
 
@@ -19,24 +20,29 @@ static const struct usage usage = {
         "body_pre,body_post,weight,impulse,delay. "
         "weights: the trained value of every edge of a run or checkpoint as body_pre,body_post,value, where "
         "value "
-        "= theta in_degree^(-1/2) is what multiplies the presynaptic state.",
+        "= theta in_degree^(-1/2) is what multiplies the presynaptic state. scx: a graph as a portable .scx "
+        "folder; one that was "
+        "imported from .scx comes back byte for byte.",
     .example = "  fascicle export graph.h5 --format csv --output edges.csv\n"
                "  fascicle export run --format weights --output weights.csv"};
 
 struct export_request {
   struct trained_request model;
   const char *format, *output;
+  int64_t block_size;
   bool force;
 };
 
 static struct status parse(int argc, char **argv, struct job *job, struct export_request *r) {
-  struct option options[TRAINED_OPTIONS + 3];
+  struct option options[TRAINED_OPTIONS + 4];
   int n = trained_options(&r->model, job, options);
-  options[n++] = (struct option){"format", OPTION_TEXT, "csv|weights", "what to write", &r->format, 0, 0};
-  options[n++] = (struct option){"output", OPTION_TEXT, "FILE", "the table", &r->output, 0, 0};
+  options[n++] = (struct option){"format", OPTION_TEXT, "csv|weights|scx", "what to write", &r->format, 0, 0};
+  options[n++] = (struct option){"output", OPTION_TEXT, "FILE", "the table or folder", &r->output, 0, 0};
+  options[n++] = (struct option){"block-size",   OPTION_INT, "N",       "scx: sources of one block (4096)",
+                                 &r->block_size, 1,          UINT32_MAX};
   options[n++] = (struct option){"force", OPTION_FLAG, NULL, "replace an existing file", &r->force, 0, 0};
   TRY(options_parse(&usage, options, n, argc, argv, &r->model.source, 1, 1));
-  if (!r->format) return failure(EXIT_USAGE, "export: --format csv|weights is missing");
+  if (!r->format) return failure(EXIT_USAGE, "export: --format csv|weights|scx is missing");
   if (!r->output) return failure(EXIT_USAGE, "export: --output FILE is missing");
   return fine();
 }
@@ -134,6 +140,18 @@ static struct status write_graph(const struct export_request *r) {
   return s;
 }
 
+/* ---- scx: a graph ---- */
+
+static struct status write_scx(const struct export_request *r) {
+  struct connectome g = {0};
+  if (r->force)
+    return failure(EXIT_USAGE, "export --format scx: a folder is never replaced; --force does not apply");
+  TRY(connectome_load(r->model.source, &g));
+  const struct status s = scx_export(&g, r->block_size, r->output);
+  connectome_free(&g);
+  return s;
+}
+
 /* ---- weights: a checkpoint ---- */
 
 struct rows_of_edges {
@@ -186,17 +204,21 @@ static struct status write_weights(const struct comm *alone, struct job *job,
   return s;
 }
 
+static struct status write(const struct comm *alone, struct job *job, const struct export_request *r) {
+  if (!strcmp(r->format, "csv")) return write_graph(r);
+  return strcmp(r->format, "scx") ? write_weights(alone, job, r) : write_scx(r);
+}
+
 /* Rank 0 does it, the others wait for the outcome. */
 static struct status run(struct comm *world, int argc, char **argv) {
   struct job job = job_defaults();
-  struct export_request request = {.model = {.which = "best"}};
+  struct export_request request = {.model = {.which = "best"}, .block_size = 4096};
   job.device = "cpu";
   TRY(parse(argc, argv, &job, &request));
   TRY(job_start(world, &job));
   struct comm alone = comm_split(world, world->rank > 0, world->rank);
   struct status s = fine();
-  if (world->rank == 0)
-    s = strcmp(request.format, "csv") ? write_weights(&alone, &job, &request) : write_graph(&request);
+  if (world->rank == 0) s = write(&alone, &job, &request);
   s = agree(world, s);
   comm_free(&alone);
   job_stop(&job);

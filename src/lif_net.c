@@ -2,23 +2,11 @@
 #include "mem.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
-/* Large pages for the edge array: rows are entered at random, and each entry would cost a walk of the page
- * tables. */
-static void ask_large_pages(void *p, int64_t bytes) {
-  enum { PAGE = 4096 };
-  const uintptr_t from = ((uintptr_t)p + PAGE - 1) / PAGE * PAGE,
-                  to = ((uintptr_t)p + (uintptr_t)bytes) / PAGE * PAGE;
-  if (to > from) madvise((void *)from, to - from, MADV_HUGEPAGE);
-}
 
 /* Counts become offsets: ptr[j + 1] = where row j begins. */
 void lif_building_scatter(struct building *b, gidx n_nodes, eidx n_edges) {
   for (gidx j = 1; j <= n_nodes; j++) b->ptr[j + 1] += b->ptr[j];
   b->edge = NEW(struct lif_edge, n_edges);
-  ask_large_pages(b->edge, n_edges * (int64_t)sizeof *b->edge);
 }
 
 struct lif_net lif_building_end(const struct building *b, gidx n_nodes, gidx first, lidx n_own, eidx n_edges,

@@ -5,7 +5,8 @@
 #include <string.h>
 
 enum { AHEAD = 2, FAR_AHEAD = 12 }; /* spikes whose edges, and whose offsets, are fetched early */
-enum { FETCHED = 32 }; /* lines of a row at most: longer rows are fetched by the hardware by then */
+enum { FETCHED = 32 };     /* lines of a row at most: longer rows are fetched by the hardware by then */
+enum { EDGES_AHEAD = 24 }; /* edges whose sums are fetched early */
 enum { EDGES_IN_LINE = 8 };
 
 /* The first of the edges [from, to) whose target is not below `row`. */
@@ -20,12 +21,6 @@ static eidx first_from(const struct lif_edge *edge, eidx from, eidx to, uint32_t
   return from;
 }
 
-static inline void fetch_row(const struct lif_net *net, uint32_t row) {
-  eidx from = net->out_ptr[row], to = net->out_ptr[row + 1];
-  if (to > from + FETCHED * EDGES_IN_LINE) to = from + FETCHED * EDGES_IN_LINE;
-  for (; from < to; from += EDGES_IN_LINE) __builtin_prefetch(&net->out[from]);
-}
-
 /* What a thread needs to add one step's spikes. */
 struct target {
   const struct lif_net *net;
@@ -35,27 +30,52 @@ struct target {
   bool whole;                   /* these are all rows */
 };
 
-/* ring[t + delay][target] += weight along edges [from, to). Always inlined, with `wide` and `mark` known. */
-static inline __attribute__((always_inline)) void add_edges(const struct target *to_where, eidx from, eidx to,
-                                                            bool wide, bool mark) {
-  const struct lif_edge *edge = to_where->net->out;
-  char **slot = to_where->slot;
-  for (eidx e = from; e < to; e++) {
-    const struct lif_edge x = edge[e];
-    char *at = slot[x.delay];
-    if (wide)
-      ((int64_t *)(void *)at)[x.target] += x.weight;
-    else
-      ((int32_t *)(void *)at)[x.target] += x.weight;
-    if (mark) (at + to_where->flags_at)[x.target / LIF_BLOCK] = 1;
+/* Edges of a row on their way into the cache: all of them, or where this thread's share would be if targets
+ * were spread evenly. */
+static inline void fetch_row(const struct target *w, uint32_t row) {
+  eidx from = w->net->out_ptr[row], to = w->net->out_ptr[row + 1];
+  if (!w->whole) {
+    const eidx n = to - from;
+    to = from + n * w->last_row / w->net->n_own;
+    from += n * w->first_row / w->net->n_own;
   }
+  if (to > from + FETCHED * EDGES_IN_LINE) to = from + FETCHED * EDGES_IN_LINE;
+  for (; from < to; from += EDGES_IN_LINE) __builtin_prefetch(&w->net->out[from]);
+}
+
+/* The next three are always inlined, with `wide` and `mark` known. */
+static inline __attribute__((always_inline)) void fetch_sum(const struct target *w, eidx e, bool wide) {
+  const struct lif_edge x = w->net->out[e];
+  __builtin_prefetch(w->slot[x.delay] + x.target * (wide ? sizeof(int64_t) : sizeof(int32_t)), 1);
+}
+
+/* ring[t + delay][target] += weight */
+static inline __attribute__((always_inline)) void add_edge(const struct target *w, eidx e, bool wide,
+                                                           bool mark) {
+  const struct lif_edge x = w->net->out[e];
+  char *at = w->slot[x.delay];
+  if (wide)
+    ((int64_t *)(void *)at)[x.target] += x.weight;
+  else
+    ((int32_t *)(void *)at)[x.target] += x.weight;
+  if (mark) (at + w->flags_at)[x.target / LIF_BLOCK] = 1;
+}
+
+static inline __attribute__((always_inline)) void add_edges(const struct target *w, eidx from, eidx to,
+                                                            bool wide, bool mark) {
+  eidx e = from;
+  for (; e < to - EDGES_AHEAD; e++) {
+    fetch_sum(w, e + EDGES_AHEAD, wide);
+    add_edge(w, e, wide, mark);
+  }
+  for (; e < to; e++) add_edge(w, e, wide, mark);
 }
 
 static inline __attribute__((always_inline)) void add_spikes(const struct target *w, const uint32_t *row,
                                                              int64_t n, bool wide, bool mark) {
   for (int64_t i = 0; i < n; i++) {
     if (i + FAR_AHEAD < n) __builtin_prefetch(&w->net->out_ptr[row[i + FAR_AHEAD]]);
-    if (i + AHEAD < n) fetch_row(w->net, row[i + AHEAD]);
+    if (i + AHEAD < n) fetch_row(w, row[i + AHEAD]);
     eidx from = w->net->out_ptr[row[i]], to = w->net->out_ptr[row[i] + 1];
     if (!w->whole) {
       from = first_from(w->net->out, from, to, w->first_row);

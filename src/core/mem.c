@@ -4,9 +4,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 enum { ALIGN = 64 };
+/* Blocks of several megabytes ask for large pages: rows of edges and sums are entered at random, and with
+ * small pages many of those entries would walk the page tables. A system without them ignores the wish. */
+enum { LARGE_PAGE = 2 << 20 };
 
 /* The header in front of every block; 64 bytes so that the block itself keeps the alignment. */
 struct header {
@@ -34,14 +38,17 @@ static size_t size_of(int64_t n, size_t bytes) {
 }
 
 static void *take(size_t bytes) {
-  size_t whole = (bytes + 2 * ALIGN - 1) / ALIGN * ALIGN;
-  char *base = aligned_alloc(ALIGN, whole);
+  const size_t whole = (bytes + 2 * ALIGN - 1) / ALIGN * ALIGN;
+  const bool large = whole >= 2 * LARGE_PAGE;
+  void *base = NULL;
+  if (posix_memalign(&base, large ? LARGE_PAGE : ALIGN, whole)) base = NULL;
   if (!base)
     DIE(EXIT_RUNTIME, "out of memory: %zu bytes asked for, %lld already held", bytes,
         (long long)atomic_load(&held));
+  if (large) madvise(base, whole, MADV_HUGEPAGE);
   ((struct header *)base)->bytes = bytes;
   account((long long)bytes);
-  return base + ALIGN;
+  return (char *)base + ALIGN;
 }
 
 void *mem_alloc(int64_t n, size_t bytes) {

@@ -84,6 +84,35 @@ def same_tree(a, b):
     ) and all(same_tree(os.path.join(a, n), os.path.join(b, n)) for n in difference.common_dirs)
 
 
+def fascicle(*words):
+    done = subprocess.run([os.environ["FASCICLE"], *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, (words, done.stderr)
+
+
+def round_trip(work):
+    """Into the artifact (ordered, ordered again, not ordered) and out: the same bytes."""
+    for name in ("example", "r05", "noedges5", "empty0"):
+        graph, again = f"{work}/{name}.h5", f"{work}/{name}_2.h5"
+        for words in ([], ["--no-order"]):
+            fascicle("convert", "--edges", f"{data}/{name}.scx", "--output", graph, "--force", *words)
+            fascicle("order", graph, "--output", again, "--parts", "4", "--force")
+            for file in (graph, again):
+                fascicle("export", file, "--format", "scx", "--output", f"{work}/back")
+                assert same_tree(f"{data}/{name}.scx", f"{work}/back"), (name, words, file)
+                shutil.rmtree(f"{work}/back")
+    # A graph of another origin: out, in, and out again are equal.
+    edges = f"{work}/edges.csv"
+    with open(edges, "w") as file:
+        file.write("pre,post,weight,delay\n9,5,3,2\n5,9,-2,1\n5,5,7,1\n9,7,1,3\n")
+    fascicle("convert", "--edges", edges, "--columns", "pre=pre,post=post,weight=weight,delay=delay", "--output", f"{work}/g.h5")
+    fascicle("export", f"{work}/g.h5", "--format", "scx", "--block-size", "2", "--output", f"{work}/first")
+    fascicle("convert", "--edges", f"{work}/first", "--output", f"{work}/g2.h5")
+    fascicle("export", f"{work}/g2.h5", "--format", "scx", "--output", f"{work}/second")
+    assert same_tree(f"{work}/first", f"{work}/second")
+    code, _ = copy(f"{work}/first", f"{work}/third")
+    assert code == 0
+
+
 def main():
     work = tempfile.mkdtemp()
     try:
@@ -112,6 +141,7 @@ def main():
         os.symlink(f"{data}/example.scx/blocks/block_00001.scb", f"{link}/blocks/block_00001.scb")
         code, line = copy(link, f"{work}/out")
         assert code == 65 and "leaves the folder" in line, line
+        round_trip(work)
         print(f"scx: {len(cases)} mutations, {len(cases) - len(harmless)} refused")
     finally:
         shutil.rmtree(work)
