@@ -11,8 +11,11 @@ enum { STREAM_ROWS = 2, STREAM_PROPERTIES = 3 }; /* of permute */
 enum { SWAPS_PER_EDGE = 10, LEAST_ROUNDS = 8, MOST_ROUNDS = 60 };
 /* Rounds after the decision to stop, which looks at the graph and so would favour some. */
 enum { BLIND_ROUNDS = 2 };
-enum { GROUP_EDGES = 32768, GROUP_ROWS = 16 }; /* a group's arrays fit a second-level cache */
-static const double still = 1e-3;              /* share of kept edges */
+enum {
+  GROUP_ROWS = 16,
+  GROUP_BITS = 1 << 20
+};                                /* least rows; rows x edges: the bit matrix fits a near cache */
+static const double still = 1e-3; /* share of kept edges */
 static const uint32_t none = UINT32_MAX;
 
 /* Rows by class, ascending node ids within one. */
@@ -64,12 +67,12 @@ static void cut_groups(const struct rows *rows, struct deal *deal, int64_t first
   int64_t n_rows = 0, n_edges = 0;
   for (int64_t k = first; k < last; k++) {
     n_rows++, n_edges += rows->degree[deal->node[k]];
-    if (n_rows < GROUP_ROWS || n_edges < GROUP_EDGES) continue;
+    if (n_rows < GROUP_ROWS || n_rows * n_edges < GROUP_BITS) continue;
     deal->group[++deal->n_groups] = k + 1;
     n_rows = n_edges = 0;
   }
   if (deal->group[deal->n_groups] == last) return;
-  if (deal->n_groups > groups_before && n_edges < GROUP_EDGES / 2)
+  if (deal->n_groups > groups_before && n_rows * n_edges < GROUP_BITS / 4)
     deal->group[deal->n_groups] = last;
   else
     deal->group[++deal->n_groups] = last;
@@ -87,121 +90,125 @@ static void deal_rows(const struct shuffle_input *in, const struct rows *rows, i
   }
 }
 
-/* ---- a row as a small hash table of its sources (a multiset) ---- */
+/* ---- one group: sources get local numbers, rows are rows of a bit matrix ---- */
 
-struct row {
-  uint32_t node, base, mask;
-  int shift;
+struct edge {
+  uint32_t row, source; /* local numbers */
 };
-
-static uint32_t slot_of(const struct row *row, uint32_t source) {
-  return (source * 0x9E3779B1u) >> row->shift;
-}
-
-static bool table_has(const uint32_t *table, const struct row *row, uint32_t source) {
-  const uint32_t *at = table + row->base;
-  for (uint32_t k = slot_of(row, source); at[k] != none; k = (k + 1) & row->mask)
-    if (at[k] == source) return true;
-  return false;
-}
-
-static void table_add(uint32_t *table, const struct row *row, uint32_t source) {
-  uint32_t *at = table + row->base, k = slot_of(row, source);
-  while (at[k] != none) k = (k + 1) & row->mask;
-  at[k] = source;
-}
-
-/* Close the gap: a later entry moves into it unless its own slot lies behind the gap. */
-static void table_remove(uint32_t *table, const struct row *row, uint32_t source) {
-  uint32_t *at = table + row->base, gap = slot_of(row, source);
-  while (at[gap] != source) gap = (gap + 1) & row->mask;
-  for (uint32_t k = (gap + 1) & row->mask; at[k] != none; k = (k + 1) & row->mask) {
-    const uint32_t from_slot = (k - slot_of(row, at[k])) & row->mask, from_gap = (k - gap) & row->mask;
-    if (from_slot < from_gap) continue;
-    at[gap] = at[k], gap = k;
-  }
-  at[gap] = none;
-}
-
-/* ---- one group ---- */
 
 struct group {
-  int64_t n_rows, n; /* n edges that may move: all but self-loops */
-  struct row *row;
-  uint32_t *source, *row_of; /* [n] */
-  uint32_t *table;
-  int64_t rows_room, edges_room, table_room;
+  int64_t n_rows, n_sources, n_words, n; /* n edges that may move: all but self-loops and repeated pairs */
+  struct edge *edge;                     /* [n] */
+  eidx *place;                           /* [n] where each edge stands */
+  uint32_t *node_of;                     /* [n_sources] */
+  uint64_t *has;                         /* [n_rows][n_words]: bit s of row r: the row has that source */
+  uint64_t *twice;                       /* [n_words] sources that the row at hand has more than once */
+  uint32_t *local;                       /* [n_nodes] local number of a node as source, or `none` */
+  int64_t edges_room, bits_room;
 };
 
-static void *grown(void *p, int64_t *room, int64_t want, size_t bytes) {
-  if (want <= *room) return p;
-  mem_free(p);
-  *room = want + want / 4;
-  return mem_alloc(*room, bytes);
+static bool bit_set(uint64_t *bits, uint32_t i) {
+  const uint64_t bit = (uint64_t)1 << (i & 63);
+  const bool was = bits[i >> 6] & bit;
+  bits[i >> 6] |= bit;
+  return was;
 }
 
-static void group_room(struct group *g, int64_t n_rows, int64_t n_edges, int64_t n_slots) {
-  int64_t same = g->edges_room;
-  g->row = grown(g->row, &g->rows_room, n_rows, sizeof *g->row);
-  g->source = grown(g->source, &same, n_edges, sizeof *g->source);
-  g->row_of = grown(g->row_of, &g->edges_room, n_edges, sizeof *g->row_of);
-  g->table = grown(g->table, &g->table_room, n_slots, sizeof *g->table);
+static bool bit_is(const uint64_t *bits, uint32_t i) {
+  return bits[i >> 6] >> (i & 63) & 1;
+}
+
+static void bit_flip(uint64_t *bits, uint32_t i) {
+  bits[i >> 6] ^= (uint64_t)1 << (i & 63);
+}
+
+static struct group group_init(int64_t n_nodes) {
+  struct group g = {.local = NEW(uint32_t, n_nodes)};
+  if (n_nodes) memset(g.local, 0xff, (size_t)n_nodes * sizeof *g.local);
+  return g;
 }
 
 static void group_free(struct group *g) {
-  mem_free(g->row), mem_free(g->source), mem_free(g->row_of), mem_free(g->table);
+  mem_free(g->edge), mem_free(g->place), mem_free(g->node_of), mem_free(g->has), mem_free(g->twice);
+  mem_free(g->local);
 }
 
-/* log2 of the table for a row: a load of 2/3 at most. */
-static int table_bits(uint32_t degree) {
-  int bits = 1;
-  while (((int64_t)1 << bits) < (int64_t)degree + degree / 2 + 1) bits++;
-  return bits;
+static void group_edges_room(struct group *g, int64_t n_edges) {
+  if (n_edges <= g->edges_room) return;
+  g->edges_room = n_edges + n_edges / 4;
+  mem_free(g->edge), mem_free(g->place), mem_free(g->node_of);
+  g->edge = NEW(struct edge, g->edges_room), g->place = NEW(eidx, g->edges_room);
+  g->node_of = NEW(uint32_t, g->edges_room);
+}
+
+static void group_bits_room(struct group *g) {
+  const int64_t want = (g->n_rows + 1) * g->n_words;
+  if (want > g->bits_room) {
+    g->bits_room = want + want / 4;
+    mem_free(g->has), mem_free(g->twice);
+    g->has = NEW(uint64_t, g->bits_room), g->twice = NEW(uint64_t, g->bits_room);
+  }
+  memset(g->has, 0, (size_t)(g->n_rows * g->n_words) * sizeof *g->has);
+  memset(g->twice, 0, (size_t)g->n_words * sizeof *g->twice);
+}
+
+/* Local numbers in the order of first sight. */
+static void number_sources(struct group *g, const struct shuffle_input *in, const struct rows *rows,
+                           const uint32_t *node) {
+  int64_t n_edges = 0;
+  for (int64_t r = 0; r < g->n_rows; r++) n_edges += rows->degree[node[r]];
+  group_edges_room(g, n_edges);
+  g->n_sources = 0;
+  for (int64_t r = 0; r < g->n_rows; r++) {
+    const uint32_t *source = in->source + rows->first[node[r]];
+    for (uint32_t k = 0; k < rows->degree[node[r]]; k++) {
+      if (g->local[source[k]] != none) continue;
+      g->local[source[k]] = (uint32_t)g->n_sources;
+      g->node_of[g->n_sources++] = source[k];
+    }
+  }
+  g->n_words = g->n_sources / 64 + 1;
+}
+
+static void load_row(struct group *g, const struct shuffle_input *in, const struct rows *rows, uint32_t r,
+                     uint32_t node) {
+  const eidx first = rows->first[node], end = first + rows->degree[node];
+  uint64_t *has = g->has + r * g->n_words;
+  bool repeats = false;
+  for (eidx e = first; e < end; e++)
+    if (bit_set(has, g->local[in->source[e]])) repeats = true, bit_set(g->twice, g->local[in->source[e]]);
+  for (eidx e = first; e < end; e++) {
+    const uint32_t s = g->local[in->source[e]];
+    if (in->source[e] == node || (repeats && bit_is(g->twice, s))) continue;
+    g->edge[g->n] = (struct edge){r, s}, g->place[g->n++] = e;
+  }
+  if (g->local[node] != none) bit_set(has, g->local[node]); /* so that no self-loop is made */
+  if (repeats) memset(g->twice, 0, (size_t)g->n_words * sizeof *g->twice);
 }
 
 static void group_load(struct group *g, const struct shuffle_input *in, const struct rows *rows,
                        const uint32_t *node, int64_t n_rows) {
-  int64_t n_edges = 0, n_slots = 0;
-  for (int64_t r = 0; r < n_rows; r++)
-    n_edges += rows->degree[node[r]], n_slots += (int64_t)1 << table_bits(rows->degree[node[r]]);
-  if (n_edges > INT32_MAX || n_slots > INT32_MAX)
-    DIE(EXIT_RUNTIME, "a group of %lld edges is too large to shuffle", (long long)n_edges);
-  group_room(g, n_rows, n_edges, n_slots);
-  memset(g->table, 0xff, (size_t)n_slots * sizeof *g->table);
   g->n_rows = n_rows, g->n = 0;
-  uint32_t base = 0;
-  for (int64_t r = 0; r < n_rows; r++) {
-    const int bits = table_bits(rows->degree[node[r]]);
-    g->row[r] = (struct row){node[r], base, ((uint32_t)1 << bits) - 1, 32 - bits};
-    base += (uint32_t)1 << bits;
-    const uint32_t *source = in->source + rows->first[node[r]];
-    for (uint32_t k = 0; k < rows->degree[node[r]]; k++) {
-      if (source[k] == node[r]) continue;
-      g->source[g->n] = source[k], g->row_of[g->n++] = (uint32_t)r;
-      table_add(g->table, &g->row[r], source[k]);
-    }
-  }
+  number_sources(g, in, rows, node);
+  group_bits_room(g);
+  for (int64_t r = 0; r < n_rows; r++) load_row(g, in, rows, (uint32_t)r, node[r]);
+  if (g->n > UINT32_MAX) DIE(EXIT_RUNTIME, "a group of %lld edges is too large to shuffle", (long long)g->n);
 }
 
-static void group_store(const struct group *g, const struct shuffle_input *in, const struct rows *rows) {
-  int64_t i = 0;
-  for (int64_t r = 0; r < g->n_rows; r++) {
-    const uint32_t node = g->row[r].node;
-    uint32_t *source = in->source + rows->first[node];
-    for (uint32_t k = 0; k < rows->degree[node]; k++)
-      if (source[k] != node) source[k] = g->source[i++];
-  }
+static void group_store(const struct group *g, const struct shuffle_input *in) {
+  for (int64_t i = 0; i < g->n; i++) in->source[g->place[i]] = g->node_of[g->edge[i].source];
+  for (int64_t s = 0; s < g->n_sources; s++) g->local[g->node_of[s]] = none;
 }
 
-/* a -> b, c -> d  =>  c -> b, a -> d */
+/* a -> b, c -> d  =>  c -> b, a -> d. Equal rows, equal sources and self-loops all show as a bit that is set.
+ */
 static bool try_swap(struct group *g, uint32_t i, uint32_t j) {
-  const struct row *b = &g->row[g->row_of[i]], *d = &g->row[g->row_of[j]];
-  const uint32_t a = g->source[i], c = g->source[j];
-  if (b == d || a == c || c == b->node || a == d->node) return false;
-  if (table_has(g->table, b, c) || table_has(g->table, d, a)) return false;
-  table_remove(g->table, b, a), table_add(g->table, b, c);
-  table_remove(g->table, d, c), table_add(g->table, d, a);
-  g->source[i] = c, g->source[j] = a;
+  struct edge *x = &g->edge[i], *y = &g->edge[j];
+  uint64_t *b = g->has + x->row * g->n_words, *d = g->has + y->row * g->n_words;
+  const uint32_t a = x->source, c = y->source;
+  if (bit_is(b, c) | bit_is(d, a)) return false;
+  bit_flip(b, a), bit_flip(b, c), bit_flip(d, c), bit_flip(d, a);
+  x->source = c, y->source = a;
   return true;
 }
 
@@ -229,12 +236,12 @@ static int64_t shuffle_round(const struct shuffle_input *in, const struct rows *
   deal_rows(in, rows, round, deal);
 #pragma omp parallel num_threads(in->n_threads) reduction(+ : accepted)
   {
-    struct group g = {0};
+    struct group g = group_init(in->n_nodes);
 #pragma omp for schedule(dynamic, 1)
     for (int64_t k = 0; k < deal->n_groups; k++) {
       group_load(&g, in, rows, deal->node + deal->group[k], deal->group[k + 1] - deal->group[k]);
       accepted += group_swap(&g, in->seed, (uint32_t)k, (uint32_t)round);
-      group_store(&g, in, rows);
+      group_store(&g, in);
     }
     group_free(&g);
   }
@@ -242,17 +249,6 @@ static int64_t shuffle_round(const struct shuffle_input *in, const struct rows *
 }
 
 /* ---- what is kept, and that nothing is broken ---- */
-
-static bool bit_set(uint64_t *bits, uint32_t i) {
-  const uint64_t bit = (uint64_t)1 << (i & 63);
-  const bool was = bits[i >> 6] & bit;
-  bits[i >> 6] |= bit;
-  return was;
-}
-
-static bool bit_is(const uint64_t *bits, uint32_t i) {
-  return bits[i >> 6] >> (i & 63) & 1;
-}
 
 /* Edges whose pair the old graph has. */
 static int64_t count_kept(const struct shuffle_input *in, const struct rows *rows, const uint32_t *old) {
@@ -273,7 +269,7 @@ static int64_t count_kept(const struct shuffle_input *in, const struct rows *row
 }
 
 /* All that must stay: a fingerprint of the (source, class of target) pairs as a sum over edges, exact
- * out-degrees, self-loops; and repeated pairs, which must not grow. */
+ * out-degrees, self-loops, repeated pairs. */
 struct census {
   int64_t *out_degree; /* [n_nodes] */
   uint64_t mark;
@@ -313,7 +309,7 @@ static void check_census(const struct shuffle_input *in, const struct census *be
           (long long)before->out_degree[v], (long long)after->out_degree[v]);
   if (before->mark != after->mark)
     DIE(EXIT_RUNTIME, "the shuffle is broken: outputs into classes have changed");
-  if (before->self_loops != after->self_loops || after->repeated > before->repeated)
+  if (before->self_loops != after->self_loops || before->repeated != after->repeated)
     DIE(EXIT_RUNTIME, "the shuffle is broken: self-loops %lld before, %lld after; repeated pairs %lld, %lld",
         (long long)before->self_loops, (long long)after->self_loops, (long long)before->repeated,
         (long long)after->repeated);

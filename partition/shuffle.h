@@ -28,7 +28,7 @@ struct shuffle_facts {
   int64_t swaps;      /* accepted */
   int64_t kept;       /* edges that are in the old graph too: chance meetings, and what could not move */
   int64_t self_loops; /* never moved, never made */
-  int64_t repeated;   /* edges that repeat another's pair, after; never more than before */
+  int64_t repeated;   /* edges that repeat another's pair; never moved, never made */
 };
 
 /* At least 10 rounds and 10 accepted swaps an edge, then until a round lowers the share of kept edges by less
