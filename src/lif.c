@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_ALONE = 4096 }; /* steps between looks at signals where the backend runs by itself */
+
 struct lif_engine {
   struct lif_exchange *exchange;
   struct lif_spikes own,
@@ -124,21 +126,38 @@ static int64_t count_events(const struct lif_net *net, const struct lif_spikes *
   return events;
 }
 
-void lif_batch(struct lif_run *run, const struct comm *comm, int64_t n, enum request request,
-               struct lif_batch *batch) {
+/* The backend makes many steps by itself; what is left for us is to cut them at a fault. */
+static void batch_alone(struct lif_run *run, int64_t n, enum request request, struct lif_batch *batch) {
+  struct lif_tally tally;
+  batch->n_steps = (int)run->setup.backend->run(run->state, n, &run->engine->own, &tally, &batch->fault);
+  batch->request = request;
+  batch->sent = tally.sent, batch->events = tally.events;
+  cut_at_fault(run, batch);
+}
+
+static void batch_together(struct lif_run *run, const struct comm *comm, int64_t n, enum request request,
+                           struct lif_batch *batch) {
   const struct lif_net *net = run->setup.net;
   const int n_steps = n < net->min_delay ? (int)n : net->min_delay;
-  *batch = (struct lif_batch){.step = run->step, .n_steps = n_steps, .own = &run->engine->own};
+  batch->n_steps = n_steps;
   run->setup.backend->integrate(run->state, n_steps, &run->engine->own, &batch->fault);
   struct lif_spikes all;
   int strongest = (int)request;
   lif_exchange_spikes(run->engine->exchange, comm, audible(run), &strongest, &batch->fault, &all);
   batch->request = (enum request)strongest;
   cut_at_fault(run, batch);
-  if (batch->fault.step == LIF_NO_FAULT) {
-    batch->sent = all.n, batch->events = count_events(net, &all);
-    run->setup.backend->deliver(run->state, n_steps, &all);
-  }
+  if (batch->fault.step != LIF_NO_FAULT) return;
+  batch->sent = all.n, batch->events = count_events(net, &all);
+  run->setup.backend->deliver(run->state, n_steps, &all);
+}
+
+void lif_batch(struct lif_run *run, const struct comm *comm, int64_t n, enum request request,
+               struct lif_batch *batch) {
+  *batch = (struct lif_batch){.step = run->step, .own = &run->engine->own};
+  if (comm->size == 1 && run->setup.backend->run)
+    batch_alone(run, n < MOST_ALONE ? n : MOST_ALONE, request, batch);
+  else
+    batch_together(run, comm, n, request, batch);
   run->step += batch->n_steps;
   pulse("simulation step");
 }

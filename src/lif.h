@@ -77,8 +77,8 @@ struct status lif_write(struct lif_run *run, const struct comm *comm, const stru
 /* State out, between batches. Local. */
 void lif_read(const struct lif_run *run, struct lif_state *state);
 
-/* At most `n` >= 1 steps, and at most min_delay. `request` is this rank's own. After a fault the run must
- * end. */
+/* At most `n` >= 1 steps; at most min_delay, unless the backend makes many by itself. `request` is this
+ * rank's own. After a fault the run must end. */
 void lif_batch(struct lif_run *run, const struct comm *comm, int64_t n, enum request request,
                struct lif_batch *batch);
 

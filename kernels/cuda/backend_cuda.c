@@ -3,6 +3,7 @@
 #include "gpu.h"
 #include "gpu_start.h"
 
+extern const struct lif_backend lif_cuda;
 extern const struct recur_backend recur_cuda;
 
 const struct backend backend_cuda = {.name = "cuda",
@@ -12,4 +13,5 @@ const struct backend backend_cuda = {.name = "cuda",
                                      .put = gpu_put,
                                      .get = gpu_get,
                                      .peak = gpu_peak,
+                                     .lif = &lif_cuda,
                                      .recur = &recur_cuda};

@@ -4,6 +4,7 @@
 #define FASCICLE_GPU_H
 
 #include <cuda_runtime_api.h>
+#include <vector_types.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -73,12 +73,16 @@ struct lif_fault {
   int64_t value; /* the sum that did not fit */
 };
 
-/* Spikes of one batch of at most min_delay steps. */
+/* Spikes of a run of steps. */
 struct lif_spikes {
   int64_t n;
   uint32_t *row; /* [n] global row, by step; ascending within a step */
   int n_steps;
   int64_t *step_ptr; /* [n_steps + 1] into row */
+};
+
+struct lif_tally {
+  int64_t sent, events; /* spikes that went out, and the edges that carried them */
 };
 
 struct lif; /* the backend's state: V, counters, ring, its copy of the edges */
@@ -104,6 +108,13 @@ struct lif_backend {
   /* Spikes of all ranks in those n steps go along their out-edges into our ring, muted ones left out by the
    * caller; rows need not ascend within a step. Then the step number moves on by n. */
   void (*deliver)(struct lif *state, int n, const struct lif_spikes *all);
+
+  /* Where this rank alone has the whole net: as integrate and deliver would do them, at least one and at most
+   * n steps, without a word to the host in between; returns how many. Muted spikes are left out of what is
+   * delivered and of the tally. With a fault, `mine` may go on behind the fault's step. NULL: integrate and
+   * deliver are as good. */
+  int64_t (*run)(struct lif *state, int64_t n, struct lif_spikes *mine, struct lif_tally *tally,
+                 struct lif_fault *fault);
 
   /* Potentials of `n` own rows after the last integrated step. */
   void (*potentials)(struct lif *state, lidx n, const lidx *neuron, int32_t *potential);

@@ -1,0 +1,73 @@
+/* LIF on the device: what the host code hands to the kernels. All pointers are device pointers unless said.
+ */
+#ifndef FASCICLE_LIF_DEVICE_H
+#define FASCICLE_LIF_DEVICE_H
+
+#include "gpu.h"
+#include "lif_fields.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct lif_device_stimulus {
+  int32_t kind, index;
+  int64_t first_step, last_step;
+  int32_t value;
+  uint64_t limit; /* LIF_POISSON: a 53-bit draw below this hits */
+  int64_t n_steps;
+  const int64_t *step;
+};
+
+struct lif_device {
+  int32_t n;       /* own rows */
+  int32_t n_words; /* of a bit mask of own rows */
+  int32_t slots;   /* of the ring: max_delay + min_delay, so that a batch may deliver while others still
+                      integrate */
+  int32_t min_delay;
+  bool wide;
+  int64_t first; /* global row of own row 0 */
+  int64_t seed;
+  uint32_t trial;
+
+  int32_t threshold, reset, n_shifts;
+  uint16_t refractory;
+  uint8_t shift[LIF_SHIFTS_ON_DEVICE];
+
+  int32_t *potential;
+  uint16_t *counter;
+  void *ring; /* [slots][n] int32 (wide: int64): the sum due at t stands in slot t % slots */
+  const int64_t *out_ptr, *id;
+  const uint2 *out;    /* target; weight | delay << 16 */
+  const uint8_t *mute; /* or NULL */
+
+  const uint32_t *touch_ptr; /* [n + 1] into touch, or NULL without stimuli */
+  const uint16_t *touch;     /* stimuli of each neuron */
+  const struct lif_device_stimulus *stimulus;
+
+  unsigned long long *arrived; /* the barrier: arrivals, and above bit 32 blocks that met a fault */
+  unsigned long long *fault;   /* the smallest (step - first step of the launch, phase, node), or all ones */
+  int64_t *fault_value;
+  unsigned long long *tally; /* spikes sent, edges that carried them */
+};
+
+/* Blocks of the persistent kernel, all of which fit the device at once. */
+int lif_device_blocks(const struct lif_device *d);
+
+/* Steps t .. t + n - 1, n < 2^15, bit masks of who fired to mask [n][n_words]. With `delivers` also the
+ * spikes of all neurons (then this rank has the whole net), else n <= min_delay. After a fault later launches
+ * do nothing.
+ */
+void lif_device_run(const struct lif_device *d, int n_blocks, int64_t t, int n, bool delivers,
+                    uint32_t *mask);
+
+/* count [n] and row [sum of counts], by step and ascending, from masks. */
+void lif_device_list(const struct lif_device *d, int n, const uint32_t *mask, int32_t *count, uint32_t *row);
+
+/* The spikes row [n_spikes] of step t along their out-edges into own rows. */
+void lif_device_deliver(const struct lif_device *d, int64_t t, int64_t n_spikes, const uint32_t *row);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,38 @@
+/* Random spiking nets with heavy-tailed degrees for the GPU tests and benches. */
+#ifndef FASCICLE_LIF_CASE_H
+#define FASCICLE_LIF_CASE_H
+
+#include "lif_backend.h"
+
+struct lif_case {
+  lidx n;
+  eidx edges;
+  double sigma;
+  int min_delay, max_delay, weight; /* weights uniform in [-weight, weight] */
+  bool wide, mutes;
+};
+
+struct lif_data {
+  struct lif_net net;
+  eidx *out_ptr;
+  struct lif_edge *out;
+  nodeid *id;
+  uint8_t *mute;
+  lidx *all; /* every row, for stimuli */
+};
+void lif_data_init(const struct lif_case *c, struct lif_data *d);
+void lif_data_free(struct lif_data *d);
+
+/* SHA-256 of spikes (step, row), then potentials, counters and sums after `steps` steps from `potential`, all
+ * with `counter` 0; by `run` where the backend has it, else, or with `by_batches`, by integrate and deliver.
+ * 64 letters. */
+struct lif_outcome {
+  char digest[65];
+  int64_t spikes;
+  struct lif_fault fault;
+};
+struct lif_outcome lif_outcome(const struct lif_backend *be, const struct lif_data *d,
+                               const struct lif_params *p, const struct lif_stimulus *stimulus, int n_stimuli,
+                               const int32_t *potential, int64_t steps, int n_threads, bool by_batches);
+
+#endif

@@ -1,0 +1,94 @@
+/* LIF on the GPU against the plain loop (small nets) and the cpu backend (a large one): the same bits, the
+ * same faults. */
+#include "backends.h"
+#include "lif_case.h"
+#include "mem.h"
+#include "rng.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+static int failed;
+
+static int32_t *potentials(lidx n, int32_t range) {
+  int32_t *v = NEW(int32_t, n);
+  for (lidx i = 0; i < n; i++)
+    v[i] = (int32_t)(rng_draw(31, (uint32_t)i, 0, 0, 0).v[0] % (uint32_t)range) - range / 4;
+  return v;
+}
+
+static void compare(const char *name, const struct lif_outcome *got, const struct lif_outcome *want) {
+  const bool same_fault = got->fault.step == want->fault.step &&
+                          (want->fault.step == INT64_MAX ||
+                           (got->fault.phase == want->fault.phase && got->fault.node == want->fault.node &&
+                            got->fault.value == want->fault.value));
+  const bool good = same_fault && !strcmp(got->digest, want->digest);
+  printf("%-34s %8lld spikes  %.16s  %s\n", name, (long long)want->spikes, got->digest,
+         good ? "equal" : "DIFFERENT");
+  if (!same_fault)
+    printf("  fault: step %lld phase %d node %lld value %lld, wanted %lld %d %lld %lld\n",
+           (long long)got->fault.step, got->fault.phase, (long long)got->fault.node,
+           (long long)got->fault.value, (long long)want->fault.step, want->fault.phase,
+           (long long)want->fault.node, (long long)want->fault.value);
+  failed += !good;
+}
+
+static void check(const char *name, const struct lif_case *c, const struct lif_params *p, int64_t steps,
+                  const struct lif_backend *truth, int32_t kick) {
+  struct lif_data d;
+  lif_data_init(c, &d);
+  const int64_t at[] = {7, 8, 21, 22};
+  lidx some[3] = {1, c->n / 2, c->n - 1};
+  const struct lif_stimulus stimulus[] = {
+      {LIF_POISSON, 0, 0, 100000, kick, 0.02, c->n, d.all, 0, NULL},
+      {LIF_CURRENT, 1, 10, 40, kick / 8, 0, c->n / 3, d.all, 0, NULL},
+      {LIF_SPIKES, 2, 7, 22, 0, 0, 3, some, 4, at},
+      {LIF_POISSON, 3, 12, 90, -kick / 3, 0.3, c->n / 2, d.all, 0, NULL},
+  };
+  int32_t *v = potentials(c->n, p->threshold > 0 ? p->threshold : 1000);
+  const struct lif_outcome want =
+      lif_outcome(truth, &d, p, stimulus, 4, v, steps, omp_get_max_threads(), false);
+  const struct lif_outcome alone = lif_outcome(backend_cuda.lif, &d, p, stimulus, 4, v, steps, 1, false);
+  compare(name, &alone, &want);
+  if (c->n < 100000) {
+    const struct lif_outcome batches = lif_outcome(backend_cuda.lif, &d, p, stimulus, 4, v, steps, 1, true);
+    compare("  in batches", &batches, &want);
+  }
+  mem_free(v);
+  lif_data_free(&d);
+}
+
+int main(int argc, char **argv) {
+  (void)argv;
+  const struct status s = backend_cuda.start(0, 1);
+  if (s.code) DIE(s.code, "%s", s.text);
+  const struct lif_params p = {
+      .threshold = 1000, .reset = -20, .n_shifts = 2, .shift = {4, 7}, .refractory = 3};
+  const struct lif_params eager = {.threshold = -5, .reset = 0, .n_shifts = 1, .shift = {3}, .refractory = 0};
+  const struct lif_params tall = {.threshold = 2000000000, .reset = 1900000000, .n_shifts = 1, .shift = {31}};
+  const struct lif_backend *plain = &lif_plain;
+  check("300, delays 1..8", &(struct lif_case){300, 9000, 1.0, 1, 8, 300, false, false}, &p, 300, plain,
+        1500);
+  check("300, wide", &(struct lif_case){300, 9000, 1.0, 1, 8, 300, true, false}, &p, 300, plain, 1500);
+  check("3000, delays 3..9, mutes", &(struct lif_case){3000, 90000, 1.3, 3, 9, 200, false, true}, &p, 200,
+        plain, 1500);
+  check("3000, delay 18", &(struct lif_case){3000, 90000, 1.3, 18, 18, 200, false, true}, &p, 200, plain,
+        1500);
+  check("20, all fire, mutes", &(struct lif_case){20, 5000, 1.0, 1, 2, 9, false, true}, &eager, 60, plain,
+        100);
+  check("400, overflow", &(struct lif_case){400, 9000, 1.0, 1, 3, 30000, true, false}, &tall, 200, plain,
+        300000000);
+  check("400, overflow, delays 4..6", &(struct lif_case){400, 9000, 1.0, 4, 6, 30000, false, true}, &tall,
+        200, plain, 300000000);
+  check("9000, delay 300", &(struct lif_case){9000, 90000, 1.3, 290, 300, 200, false, true}, &p, 700, plain,
+        1500);
+  check("1, no edges", &(struct lif_case){1, 0, 1.0, 1, 1, 1, false, false}, &p, 50, plain, 1500);
+  const int64_t steps = argc > 1 ? 10000 : 0; /* any argument: the full-size run as well */
+  if (steps)
+    check("211577, lively", &(struct lif_case){211577, 24678466, 1.25, 1, 8, 40, false, false}, &p, steps,
+          backend_cpu.lif, 1500);
+  backend_cuda.stop();
+  printf(failed ? "%d comparisons failed\n" : "lif: all comparisons equal\n", failed);
+  return failed > 0;
+}
