@@ -8,8 +8,8 @@
 #include <string.h>
 
 static const struct verb *const verbs[] = {
-    &verb_convert, &verb_generate, &verb_order,    &verb_inspect, &verb_simulate, &verb_trace,
-    &verb_bench,   &verb_train,    &verb_evaluate, &verb_sample,  &verb_export,   &verb_info,
+    &verb_convert, &verb_generate, &verb_order,  &verb_inspect, &verb_simulate, &verb_trace, &verb_bench,
+    &verb_train,   &verb_evaluate, &verb_sample, &verb_export,  &verb_plan,     &verb_info,
 };
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 

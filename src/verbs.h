@@ -14,6 +14,7 @@ struct verb {
 extern const struct verb verb_bench;
 extern const struct verb verb_convert;
 extern const struct verb verb_generate;
+extern const struct verb verb_plan;
 extern const struct verb verb_info;
 extern const struct verb verb_inspect;
 extern const struct verb verb_order;

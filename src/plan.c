@@ -1,0 +1,233 @@
+/* fascicle plan: what a job takes, before it is started or its machine exists. */
+#include "plan.h"
+#include "backends.h"
+#include "job.h"
+#include "lif_record.h"
+#include "mem.h"
+#include "options.h"
+#include "train_config.h"
+#include "verbs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct usage usage = {
+    .verb = "plan",
+    .operands = "[graph.h5]",
+    .about = "Bytes of a rank by item, bytes that travel in a step, predicted time of a step, and the grid "
+             "that fits, for a graph file or "
+             "for one that does not exist yet (--nodes, --edges: sources at random, so the halo is at its "
+             "largest). A job that "
+             "does not fit ends with code 2 and the smallest change that would.\n\n"
+             "In training on a split graph the states of halo rows are saved with the others in the forward "
+             "pass, not sent again in the "
+             "backward pass: the gradients of edges from the halo need them.",
+    .example = "  fascicle plan graph.h5 --job train --ranks 4\n"
+               "  fascicle plan --nodes 211577 --edges 24700000 --job train --ranks 16 --device h200 --set "
+               "batch=128\n"
+               "  fascicle plan graph.h5 --job simulate --ranks 2 --parts 2 --memory 8 --json"};
+
+struct plan_request {
+  const char *path, *kind, *config, *device;
+  struct texts set;
+  int64_t ranks, parts, nodes, edges, threads, vocabulary;
+  double memory_gib, active;
+  bool as_json;
+};
+
+struct answer {
+  struct plan_graph graph;
+  struct plan_training training;
+  struct plan_memory memory;
+  struct plan_step step;
+  int64_t limit;
+};
+
+static struct status parse(int argc, char **argv, struct plan_request *r) {
+  const struct option options[] = {
+      {"job", OPTION_TEXT, "train|simulate", "which job", &r->kind, 0, 0},
+      {"ranks", OPTION_INT, "R", "ranks of the job (1)", &r->ranks, 1, 1 << 20},
+      {"parts", OPTION_INT, "P", "ranks that share one copy of the graph (the fewest that fit)", &r->parts, 1,
+       1 << 20},
+      {"config", OPTION_TEXT, "FILE", "the training's configuration", &r->config, 0, 0},
+      {"set", OPTION_LIST, "KEY=VALUE", "change one key of it; may be repeated", &r->set, 0, 0},
+      {"device", OPTION_TEXT, plan_machine_names(), "whose measured rates to use (cpu)", &r->device, 0, 0},
+      {"memory", OPTION_REAL, "GIB", "what a rank may use (cpu: its share of this host's)", &r->memory_gib, 0,
+       0},
+      {"threads", OPTION_INT, "N", "threads of each rank (1; a GPU counts as one)", &r->threads, 1, 4096},
+      {"nodes", OPTION_INT, "N", "neurons, without a graph file", &r->nodes, 1, UINT32_MAX},
+      {"edges", OPTION_INT, "E", "edges, without a graph file", &r->edges, 0, INT64_MAX},
+      {"vocabulary", OPTION_INT, "V", "distinct characters of the text (65)", &r->vocabulary, 2, 1 << 20},
+      {"active", OPTION_REAL, "SHARE", "simulate: neurons that fire in a step (0.01)", &r->active, 0, 0},
+      {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r->as_json, 0, 0}};
+  TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &r->path, 0, 1));
+  if (!r->kind) return failure(EXIT_USAGE, "plan: --job train|simulate is missing");
+  if (!r->path && !r->nodes)
+    return failure(EXIT_USAGE, "plan: give a graph file, or --nodes N and --edges E");
+  if (r->path && r->nodes) return failure(EXIT_USAGE, "plan: a graph file and --nodes exclude each other");
+  if (r->parts && r->ranks % r->parts)
+    return failure(EXIT_USAGE, "--parts %lld: it must divide --ranks %lld", (long long)r->parts,
+                   (long long)r->ranks);
+  return fine();
+}
+
+static struct status read_config(const struct plan_request *r, struct train_config *c) {
+  json_t *json = r->config ? NULL : json_object();
+  if (r->config) TRY(json_from_file(r->config, &json));
+  struct status s = fine();
+  for (int i = 0; i < r->set.n && !s.code; i++) s = json_set_path(json, r->set.item[i]);
+  *c = train_config_defaults();
+  if (!s.code) s = train_config_read(json, r->config ? r->config : "--set", c);
+  json_decref(json);
+  return s;
+}
+
+static int64_t memory_limit(const struct plan_request *r, const struct plan_machine *machine) {
+  if (r->memory_gib > 0) return (int64_t)(r->memory_gib * 1024 * 1024 * 1024);
+  if (machine->memory) return machine->memory;
+  return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / r->ranks;
+}
+
+static struct status count(const struct comm *alone, const struct plan_request *r, int parts,
+                           struct plan_graph *graph) {
+  if (!r->path) {
+    plan_guess(r->nodes, r->edges, 1, 1, parts, graph);
+    return fine();
+  }
+  struct connectome_file *file;
+  TRY(connectome_open(alone, r->path, &file));
+  plan_count(alone, file, parts, graph);
+  connectome_close(file);
+  return fine();
+}
+
+/* The plan for a given number of parts. */
+static struct status try_parts(const struct comm *alone, const struct plan_request *r,
+                               const struct train_config *c, const struct plan_machine *machine, int parts,
+                               struct answer *a) {
+  plan_graph_free(&a->graph);
+  TRY(count(alone, r, parts, &a->graph));
+  const struct plan_share *share = plan_largest(&a->graph);
+  const int threads = (int)r->threads, replicas = (int)r->ranks / parts;
+  if (!strcmp(r->kind, "simulate")) {
+    a->memory = plan_simulate_memory(&a->graph, share, RECORD_BYTES);
+    a->step = plan_simulate_step(&a->graph, machine, threads, r->active);
+    return fine();
+  }
+  a->training = (struct plan_training){.shape = {.batch = (int)((c->batch + replicas - 1) / replicas),
+                                                 .steps = (int)c->steps_per_window,
+                                                 .microsteps = (int)c->microsteps},
+                                       .vocabulary = (int)r->vocabulary,
+                                       .embedding = (int)c->embedding,
+                                       .n_input = c->n_input,
+                                       .n_output = c->n_output,
+                                       .replicas = replicas};
+  a->memory = plan_train_memory(&backend_cpu, &a->graph, share, &a->training);
+  a->step = plan_train_step(&a->graph, machine, threads, &a->training);
+  return fine();
+}
+
+/* Splitting the batch is cheaper than splitting the graph: the fewest parts that fit. */
+static struct status choose(const struct comm *alone, const struct plan_request *r,
+                            const struct train_config *c, const struct plan_machine *machine,
+                            struct answer *a) {
+  a->limit = memory_limit(r, machine);
+  if (r->parts) return try_parts(alone, r, c, machine, (int)r->parts, a);
+  for (int parts = 1; parts <= r->ranks; parts++) {
+    if (r->ranks % parts) continue;
+    TRY(try_parts(alone, r, c, machine, parts, a));
+    if (a->memory.total <= a->limit) break;
+  }
+  return fine();
+}
+
+static json_t *answer_json(const struct plan_request *r, const struct plan_machine *machine,
+                           const struct answer *a) {
+  json_t *items = json_object();
+  for (int i = 0; i < a->memory.n; i++)
+    json_object_set_new(items, a->memory.item[i].name, json_integer(a->memory.item[i].bytes));
+  const struct plan_share *s = plan_largest(&a->graph);
+  return json_pack("{s:s, s:I, s:i, s:i, s:I, s:I, s:b, s:{s:I, s:I, s:I, s:I}, s:o, s:I, s:I, s:b, s:I, "
+                   "s:f, s:f, s:f, s:s}",
+                   "job", r->kind, "ranks", (json_int_t)r->ranks, "parts", a->graph.parts, "replicas",
+                   (int)r->ranks / a->graph.parts, "nodes", (json_int_t)a->graph.n_nodes, "edges",
+                   (json_int_t)a->graph.n_edges, "counted", a->graph.real, "largest_part", "rows",
+                   (json_int_t)s->n_own, "halo_rows", (json_int_t)s->n_halo, "near_edges",
+                   (json_int_t)s->near, "far_edges", (json_int_t)s->far, "bytes", items, "total_bytes",
+                   (json_int_t)a->memory.total, "limit_bytes", (json_int_t)a->limit, "fits",
+                   a->memory.total <= a->limit, "sent_bytes_per_step", (json_int_t)a->step.bytes_sent,
+                   "compute_seconds", a->step.compute, "exchange_seconds", a->step.exchange, "step_seconds",
+                   a->step.total, "rates", machine->origin);
+}
+
+static void print_answer(const struct plan_request *r, const struct plan_machine *machine,
+                         const struct answer *a) {
+  const struct plan_share *s = plan_largest(&a->graph);
+  printf("%s, %lld neurons, %lld edges%s: %d part%s x %d replica%s\n", r->kind, (long long)a->graph.n_nodes,
+         (long long)a->graph.n_edges, a->graph.real ? "" : " (estimated: sources at random)", a->graph.parts,
+         a->graph.parts > 1 ? "s" : "", (int)r->ranks / a->graph.parts,
+         r->ranks / a->graph.parts > 1 ? "s" : "");
+  printf("  largest part: %lld rows, %lld halo rows, %lld edges from own rows, %lld from the halo\n",
+         (long long)s->n_own, (long long)s->n_halo, (long long)s->near, (long long)s->far);
+  for (int i = 0; i < a->memory.n; i++)
+    printf("  %-46s %14lld bytes\n", a->memory.item[i].name, (long long)a->memory.item[i].bytes);
+  printf("  %-46s %14lld bytes, %.2f of %.2f GiB\n", "total of a rank", (long long)a->memory.total,
+         (double)a->memory.total / 0x1p30, (double)a->limit / 0x1p30);
+  printf("  a step: %.4g s (work %.4g s, exchange %.4g s, %lld bytes sent by a rank)\n", a->step.total,
+         a->step.compute, a->step.exchange, (long long)a->step.bytes_sent);
+  printf("  rates: %s\n", machine->origin);
+}
+
+/* The smallest change that would make it fit: more parts if they help, else how much memory. */
+static struct status refuse(const struct comm *alone, const struct plan_request *r,
+                            const struct train_config *c, const struct plan_machine *machine,
+                            const struct answer *a) {
+  struct answer other = {.limit = a->limit};
+  char remedy[256];
+  snprintf(remedy, sizeof remedy, "--memory %.1f or a smaller batch",
+           (double)a->memory.total / 0x1p30 + 0.05);
+  struct plan_request wider = *r;
+  for (int parts = a->graph.parts * 2; parts <= a->graph.parts * 64; parts *= 2) {
+    if (wider.ranks % parts) wider.ranks = parts;
+    TRY(try_parts(alone, &wider, c, machine, parts, &other));
+    if (other.memory.total > a->limit) continue;
+    snprintf(remedy, sizeof remedy, "--parts %d on %lld ranks (%.2f GiB each), or --memory %.1f", parts,
+             (long long)wider.ranks, (double)other.memory.total / 0x1p30,
+             (double)a->memory.total / 0x1p30 + 0.05);
+    break;
+  }
+  plan_graph_free(&other.graph);
+  return failure(EXIT_USAGE, "plan: a rank needs %.2f GiB and has %.2f GiB; it would fit with %s",
+                 (double)a->memory.total / 0x1p30, (double)a->limit / 0x1p30, remedy);
+}
+
+static struct status plan(const struct comm *alone, const struct plan_request *r) {
+  struct train_config config;
+  struct answer a = {0};
+  const struct plan_machine *machine = plan_machine_find(r->device);
+  TRY(read_config(r, &config));
+  TRY(choose(alone, r, &config, machine, &a));
+  if (r->as_json) {
+    json_t *facts = answer_json(r, machine, &a);
+    char *line = json_line(facts);
+    printf("%s\n", line);
+    free(line), json_decref(facts);
+  } else
+    print_answer(r, machine, &a);
+  struct status s = a.memory.total <= a.limit ? fine() : refuse(alone, r, &config, machine, &a);
+  plan_graph_free(&a.graph);
+  return s;
+}
+
+static struct status run(struct comm *world, int argc, char **argv) {
+  struct plan_request r = {.ranks = 1, .device = "cpu", .threads = 1, .vocabulary = 65, .active = 0.01};
+  TRY(parse(argc, argv, &r));
+  struct comm alone = comm_split(world, world->rank > 0, world->rank);
+  const struct status s = agree(world, world->rank == 0 ? plan(&alone, &r) : fine());
+  comm_free(&alone);
+  return s;
+}
+
+const struct verb verb_plan = {"plan", "memory, traffic and time of a job before it runs", run};

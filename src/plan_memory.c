@@ -1,0 +1,70 @@
+/* Bytes of a rank, item by item. Each item says which arrays it stands for; tests hold the sums against
+ * measured peaks. */
+#include "mem.h"
+#include "plan.h"
+
+static void add(struct plan_memory *m, const char *name, int64_t bytes) {
+  if (bytes <= 0) return;
+  m->item[m->n++] = (struct plan_item){name, bytes};
+  m->total += bytes;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+struct plan_memory plan_simulate_memory(const struct plan_graph *g, const struct plan_share *s,
+                                        int64_t recorded) {
+  const int64_t n = g->n_nodes, own = s->n_own, slots = g->max_delay, slice = 1 << 20;
+  const int64_t edges = s->near + s->far;
+  struct plan_memory m = {0};
+  add(&m, "edges by source", 8 * edges);            /* target, weight, delay */
+  add(&m, "offsets by source", 8 * (n + 2));        /* of every neuron anywhere */
+  add(&m, "neuron table", 8 * n + 4 * n + 8 * own); /* body ids, types, ids of own rows */
+  add(&m, "potential and counter", 6 * own);
+  add(&m, "delay ring", slots * (g->wide ? 8 : 4) * own);
+  const int64_t loading = 4 * n + 8 * slice + 8 * own;         /* row_of_node, three slices, row_ptr */
+  const int64_t moving = 6 * own + 8 * slots * own + 12 * own; /* a checkpoint's state in and out */
+  add(&m, "recorded spikes", recorded);
+  add(&m, "loading or checkpoint, whichever is larger", larger(loading - 6 * own - slots * 4 * own, moving));
+  return m;
+}
+
+/* The share of the input (or output) neurons: even, rounded up. */
+static lidx part_of(int64_t total, int parts) {
+  return (lidx)((total + parts - 1) / parts);
+}
+
+struct plan_memory plan_train_memory(const struct backend *backend, const struct plan_graph *g,
+                                     const struct plan_share *s, const struct plan_training *t) {
+  const eidx edges = s->near + s->far;
+  const int64_t n = g->n_nodes, own = s->n_own, halo = s->n_halo;
+  struct graph graph = {.n_global = n, .n_own = (lidx)own, .n_halo = (lidx)halo};
+  graph.near = (struct csr){.n_rows = (lidx)own, .n_edges = s->near};
+  graph.far = (struct csr){.n_rows = (lidx)own, .n_edges = s->far};
+  const struct recur_net net = {.graph = &graph,
+                                .n_in = part_of(t->n_input, g->parts),
+                                .n_out = part_of(t->n_output, g->parts),
+                                .shape = t->shape,
+                                .want_gradient = true};
+  const struct model_shape model = {.vocabulary = t->vocabulary,
+                                    .embedding = t->embedding,
+                                    .batch = t->shape.batch,
+                                    .steps = t->shape.steps,
+                                    .n_edges = edges,
+                                    .n_own = (lidx)own,
+                                    .n_in = net.n_in,
+                                    .n_out = net.n_out,
+                                    .adds_bias = true};
+  const int64_t k = (int64_t)t->shape.steps * t->shape.microsteps, row = 4ll * t->shape.batch;
+  struct plan_memory m = {0};
+  const int64_t states = (k + 1) * own * row, halo_states = (k + 1) * halo * row;
+  add(&m, "saved states, own rows", states);
+  add(&m, "saved states, halo rows", halo_states);
+  add(&m, "edges, values, gradients of the recurrence", backend->recur->bytes(&net) - states - halo_states);
+  add(&m, "parameters, gradients, moments", backend->model->bytes(&model, true));
+  add(&m, "graph by target, places in the file", (4 + 8) * edges + 16 * (own + 1) + 12 * halo);
+  add(&m, "neuron tables", 4 * n + 8 * n + 12 * own);
+  add(&m, "window's tokens, sums over ranks", 8ll * t->shape.batch * t->shape.steps);
+  return m;
+}
