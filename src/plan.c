@@ -32,7 +32,7 @@ static const struct usage usage = {
 struct plan_request {
   const char *path, *kind, *config, *device;
   struct texts set;
-  int64_t ranks, parts, nodes, edges, threads, vocabulary;
+  int64_t ranks, parts, nodes, edges, threads, vocabulary, characters;
   double memory_gib, active;
   bool as_json;
 };
@@ -60,6 +60,7 @@ static struct status parse(int argc, char **argv, struct plan_request *r) {
       {"nodes", OPTION_INT, "N", "neurons, without a graph file", &r->nodes, 1, UINT32_MAX},
       {"edges", OPTION_INT, "E", "edges, without a graph file", &r->edges, 0, INT64_MAX},
       {"vocabulary", OPTION_INT, "V", "distinct characters of the text (65)", &r->vocabulary, 2, 1 << 20},
+      {"characters", OPTION_INT, "N", "characters of the text (1115394)", &r->characters, 1, INT64_MAX},
       {"active", OPTION_REAL, "SHARE", "simulate: neurons that fire in a step (0.01)", &r->active, 0, 0},
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r->as_json, 0, 0}};
   TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &r->path, 0, 1));
@@ -123,7 +124,8 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
                                        .embedding = (int)c->embedding,
                                        .n_input = c->n_input,
                                        .n_output = c->n_output,
-                                       .replicas = replicas};
+                                       .replicas = replicas,
+                                       .characters = r->characters};
   a->memory = plan_train_memory(&backend_cpu, &a->graph, share, &a->training);
   a->step = plan_train_step(&a->graph, machine, threads, &a->training);
   return fine();
@@ -222,7 +224,8 @@ static struct status plan(const struct comm *alone, const struct plan_request *r
 }
 
 static struct status run(struct comm *world, int argc, char **argv) {
-  struct plan_request r = {.ranks = 1, .device = "cpu", .threads = 1, .vocabulary = 65, .active = 0.01};
+  struct plan_request r = {
+      .ranks = 1, .device = "cpu", .threads = 1, .vocabulary = 65, .characters = 1115394, .active = 0.01};
   TRY(parse(argc, argv, &r));
   struct comm alone = comm_split(world, world->rank > 0, world->rank);
   const struct status s = agree(world, world->rank == 0 ? plan(&alone, &r) : fine());

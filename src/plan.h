@@ -59,9 +59,16 @@ struct plan_training {
   int vocabulary, embedding;
   int64_t n_input, n_output; /* over all parts */
   int replicas;
+  int64_t characters; /* of the text */
 };
 struct plan_memory plan_train_memory(const struct backend *backend, const struct plan_graph *graph,
                                      const struct plan_share *share, const struct plan_training *training);
+
+/* At the end of a run on the CPU: warns when the measured peak is more than a tenth off. `spare`: bytes that
+ * may or may not have been in use. Peaks under PLAN_CHECKED bytes are left alone: fixed buffers outweigh the
+ * graph there. */
+enum { PLAN_CHECKED = 128 << 20 };
+void plan_check(const struct plan_memory *predicted, int64_t spare, int64_t measured);
 
 /* ---- traffic and time ---- */
 

@@ -1,6 +1,6 @@
 /* Bytes of a rank, item by item. Each item says which arrays it stands for; tests hold the sums against
  * measured peaks. */
-#include "mem.h"
+#include "log.h"
 #include "plan.h"
 
 static void add(struct plan_memory *m, const char *name, int64_t bytes) {
@@ -65,6 +65,16 @@ struct plan_memory plan_train_memory(const struct backend *backend, const struct
   add(&m, "parameters, gradients, moments", backend->model->bytes(&model, true));
   add(&m, "graph by target, places in the file", (4 + 8) * edges + 16 * (own + 1) + 12 * halo);
   add(&m, "neuron tables", 4 * n + 8 * n + 12 * own);
-  add(&m, "window's tokens, sums over ranks", 8ll * t->shape.batch * t->shape.steps);
+  add(&m, "text and window", 4 * t->characters + 8ll * t->shape.batch * t->shape.steps);
+  add(&m, "a checkpoint's array on its way", 8 * edges);
   return m;
+}
+
+void plan_check(const struct plan_memory *predicted, int64_t spare, int64_t measured) {
+  const double low = 0.9 * (double)(predicted->total - spare),
+               high = 1.1 * (double)(predicted->total + spare);
+  if (measured < PLAN_CHECKED) return;
+  if ((double)measured >= low && (double)measured <= high) return;
+  log_warning("memory: the peak of this rank was %lld bytes, `fascicle plan` says %lld", (long long)measured,
+              (long long)predicted->total);
 }

@@ -1,4 +1,6 @@
 /* fascicle simulate: fixed-point LIF neurons on a connectome. */
+#include "lif_record.h"
+#include "plan.h"
 #include "simulate.h"
 #include "lif_save.h"
 #include "load.h"
@@ -217,11 +219,11 @@ static void say_result(const struct simulation *sim, int64_t trial, const struct
            (long long)r->trace.n_spikes, seconds, rate);
   if (!sim->job.json) return;
   json_t *facts =
-      json_pack("{s:s, s:I, s:I, s:I, s:f, s:s, s:f, s:f, s:f}", "spikes_file", path, "trial",
+      json_pack("{s:s, s:I, s:I, s:I, s:f, s:s, s:f, s:f, s:f, s:I}", "spikes_file", path, "trial",
                 (json_int_t)trial, "steps", (json_int_t)r->step, "spikes", (json_int_t)r->trace.n_spikes,
                 "rate_hz", rate, "spikes_digest", r->trace.spikes_digest, "seconds", r->seconds,
                 "steps_per_second", r->seconds > 0 ? (double)r->made / r->seconds : 0, "events_per_second",
-                r->seconds > 0 ? (double)r->events / r->seconds : 0);
+                r->seconds > 0 ? (double)r->events / r->seconds : 0, "peak_bytes", (json_int_t)mem_peak());
   char *line = json_line(facts);
   printf("%s\n", line);
   free(line), json_decref(facts);
@@ -239,10 +241,26 @@ static struct status run_trials(struct simulation *sim, bool *stopped, int64_t *
   return fine();
 }
 
+/* Was the run as large as `fascicle plan` says? This rank's own share, on the host. */
+static void check_memory(const struct simulation *sim) {
+  const struct lif_net *net = &sim->net;
+  if (strcmp(sim->job.backend->name, "cpu")) return;
+  const struct plan_share share = {.n_own = net->n_own, .near = net->n_edges};
+  const struct plan_graph graph = {.n_nodes = net->n_global,
+                                   .n_edges = connectome_facts(sim->file)->n_edges,
+                                   .min_delay = net->min_delay,
+                                   .max_delay = net->max_delay,
+                                   .wide = net->wide,
+                                   .parts = sim->grid.parts};
+  const struct plan_memory predicted = plan_simulate_memory(&graph, &share, 0);
+  plan_check(&predicted, RECORD_BYTES, mem_peak());
+}
+
 static struct status run_all(const struct comm *world, struct simulation *sim) {
   bool stopped = false;
   int64_t step = 0;
   TRY(agree(world, run_trials(sim, &stopped, &step)));
+  check_memory(sim);
   const struct status again = failure(EXIT_AGAIN,
                                       "stopped on request at step %lld of %lld with a checkpoint in %s; the "
                                       "same command with --resume auto goes on",

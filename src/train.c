@@ -1,4 +1,5 @@
 /* fascicle train: set the run up, resume it, and say how it ended. */
+#include "plan.h"
 #include "train.h"
 #include "fields.h"
 #include "log.h"
@@ -228,6 +229,27 @@ static void print_result(const struct training *t) {
   json_decref(result);
 }
 
+/* Was the run as large as `fascicle plan` says? This rank's own share, on the host. */
+static void check_memory(const struct training *t) {
+  const struct graph *g = &t->network.graph;
+  const struct train_config *c = &t->config;
+  if (strcmp(t->job->backend->name, "cpu")) return;
+  const struct plan_share share = {g->n_own, g->n_halo, g->near.n_edges, g->far.n_edges};
+  const struct plan_graph graph = {
+      .n_nodes = g->n_global, .n_edges = t->network.facts.n_edges, .parts = t->grid.parts};
+  const struct plan_training training = {.shape = {.batch = t->rnn.shape.batch,
+                                                   .steps = t->rnn.shape.steps,
+                                                   .microsteps = t->rnn.shape.microsteps},
+                                         .vocabulary = t->rnn.shape.vocabulary,
+                                         .embedding = t->rnn.shape.embedding,
+                                         .n_input = c->n_input,
+                                         .n_output = c->n_output,
+                                         .replicas = t->grid.replicas,
+                                         .characters = t->corpus.n_train + t->corpus.n_validation};
+  const struct plan_memory predicted = plan_train_memory(t->job->backend, &graph, &share, &training);
+  plan_check(&predicted, 0, mem_peak());
+}
+
 static struct status run_in_folder(struct training *t, const struct request_line *line) {
   char graph[FILE_PATH], text[FILE_PATH];
   TRY(rundir_open(t->world, t->job, &t->dir));
@@ -236,6 +258,7 @@ static struct status run_in_folder(struct training *t, const struct request_line
   TRY(describe_run(t, line, graph, text));
   TRY(rundir_metrics(t->world, &t->dir, t->done.step, t->provenance));
   TRY(train_loop(t));
+  check_memory(t);
   print_result(t);
   return fine();
 }

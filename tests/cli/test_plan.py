@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""seconds: 300
+The plan against runs: predicted bytes within a tenth of the measured peak, for train and simulate, whole and split; what does not fit is refused
+with a change that then fits; graphs that do not exist."""
+import json
+import os
+import subprocess
+import tempfile
+
+fascicle, ranks, shared = (os.environ[name] for name in ("FASCICLE", "RANKS", "SHARED"))
+
+
+def run(n, *words, code=0):
+    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=200)
+    assert done.returncode == code, (words, done.returncode, done.stderr)
+    return done
+
+
+def plan(*words, code=0):
+    done = run(1, "plan", *words, "--json", code=code)
+    return json.loads(done.stdout), done.stderr
+
+
+def near(predicted, measured):
+    assert abs(predicted - measured) <= 0.1 * predicted, (predicted, measured)
+
+
+def last_peak(folder):
+    records = [json.loads(line) for line in open(f"{folder}/metrics.jsonl")]
+    return [record["peak_bytes"] for record in records if "peak_bytes" in record][-1]
+
+
+with tempfile.TemporaryDirectory() as work:
+    graph, text = f"{work}/g.h5", f"{work}/text.txt"
+    run(1, "generate", "--nodes", 8000, "--edges", 400000, "--delays", "1:8", "--parts", "4", "--output", graph)
+    with open(text, "w") as file:
+        file.write("the quick brown fox jumps over the lazy dog. " * 4000)
+    small = ["--set", "batch=8", "--set", "steps_per_window=32", "--set", "n_input=100", "--set", "n_output=200"]
+    for n in (1, 2):
+        folder = f"{work}/train_{n}"
+        done = run(n, "train", graph, "--text", text, "--parts", n, "--output", folder, "--set", "train_steps=2", "--set", "log_every=1",
+                   "--set", "eval_every=0", *small)
+        assert "warning: memory" not in done.stderr, done.stderr
+        facts, _ = plan(graph, "--job", "train", "--ranks", n, "--parts", n, "--vocabulary", 28, "--characters", 180000, *small)
+        near(facts["total_bytes"], last_peak(folder))
+        assert facts["counted"] and facts["largest_part"]["near_edges"] + facts["largest_part"]["far_edges"] >= 400000 // n
+        assert (facts["largest_part"]["halo_rows"] > 0) == (n == 2)
+
+    config = f"{work}/lif.json"
+    with open(config, "w") as file:
+        json.dump({"threshold": 1000, "decay_shifts": [4], "stimulus": [
+            {"neurons": {"indices": [1, 2, 3]}, "kind": "current", "first_step": 0, "last_step": 10, "value": 2000}]}, file)
+    for n in (1, 2):
+        done = run(n, "simulate", graph, "--config", config, "--steps", 50, "--parts", n, "--output", f"{work}/sim_{n}", "--json")
+        facts, _ = plan(graph, "--job", "simulate", "--ranks", n, "--parts", n)
+        without = facts["total_bytes"] - facts["bytes"]["recorded spikes"]
+        near(without, json.loads(done.stdout)["peak_bytes"])
+
+    # Too large: refused with code 2 and a remedy that works.
+    facts, line = plan("--nodes", 211577, "--edges", 24700000, "--job", "train", "--ranks", 1, "--memory", 3, code=2)
+    assert not facts["fits"] and line.count("\n") == 1 and "it would fit with --parts" in line, line
+    words = line.split()
+    parts = words[words.index("--parts") + 1]
+    facts, _ = plan("--nodes", 211577, "--edges", 24700000, "--job", "train", "--ranks", parts, "--parts", parts, "--memory", 3)
+    assert facts["fits"] and not facts["counted"]
+    # Machines and graphs that are not here, beyond 32 bits.
+    facts, _ = plan("--nodes", 70000000, "--edges", 100000000000, "--job", "simulate", "--ranks", 1024, "--parts", 1024, "--device", "h200")
+    assert facts["largest_part"]["near_edges"] + facts["largest_part"]["far_edges"] >= 100000000000 // 1024
+    # The fewest parts that fit, the rest replicas.
+    facts, _ = plan("--nodes", 5000, "--edges", 500000, "--job", "train", "--ranks", 4, "--memory", 8)
+    assert (facts["parts"], facts["replicas"]) == (1, 4)
+    run(1, "plan", "--job", "train", code=2)
+    print("plan: agrees with the runs")
