@@ -1,7 +1,7 @@
 #!/bin/bash
 # jobs/quickstart.sh [EDGES [NODES]]: from nothing to a picture of spikes. Installs what is missing, builds, makes a small
 # synthetic connectome (or converts the given edge table, or takes the given .h5 graph), simulates it on 2 ranks with a
-# stimulus, and draws a spike raster. Settings: OUTPUT (folder, default quickstart-out), STEPS (1000), RANKS (2).
+# stimulus, and draws a spike raster. Settings: OUTPUT (folder, default quickstart-out), STEPS (1000), N_RANKS (2).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 input=${1:+$(realpath "$1")} nodes=${2:+$(realpath "$2")}
@@ -14,12 +14,12 @@ jobs/build.sh build
 mkdir -p "$output"
 graph=$output/graph.h5
 case ${input:-} in
-  "") "$FASCICLE" generate --nodes 2000 --edges 100000 --model modular --delays 1:8 --seed 1 --force --output "$graph" ;;
+  "") "$FASCICLE" generate --nodes 2000 --edges 100000 --model modular --delays 1:8 --seed 1 --no-order --force --output "$graph" ;;
   *.h5) graph=$input ;;
-  *) "$FASCICLE" convert --edges "$input" ${nodes:+--nodes "$nodes"} --force --output "$graph" ;;
+  *) "$FASCICLE" convert --edges "$input" ${nodes:+--nodes "$nodes"} --no-order --force --output "$graph" ;;
 esac
 "$FASCICLE" order "$graph" --force --output "$output/ordered.h5"
-mpirun -n "${RANKS:-2}" "$FASCICLE" simulate "$output/ordered.h5" --config jobs/conf/lif_example.json \
+mpirun -n "${N_RANKS:-2}" "$FASCICLE" simulate "$output/ordered.h5" --config jobs/conf/lif_example.json \
   --steps "${STEPS:-1000}" --output "$output/run" --force
 /usr/bin/python3 jobs/analysis/raster.py "$output/run" --output "$output/raster"
 echo
