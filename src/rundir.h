@@ -25,7 +25,8 @@ struct rundir {
   int64_t keep;
   int lock; /* the leader's, -1: none; a folder below another touches the lock of that one */
   bool owns_lock;
-  FILE *metrics; /* the leader's, open while the run goes on */
+  double touched; /* when the lock was, seconds_now() */
+  FILE *metrics;  /* the leader's, open while the run goes on */
 };
 
 /* Make or take over job->output, lock it, make checkpoints/, open log.txt, remove `again`. EXIT_USAGE without

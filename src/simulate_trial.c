@@ -26,6 +26,7 @@ struct trial {
   int64_t line_step, spikes, events;
   int64_t all_events;
   double line_time;
+  char shown[64]; /* rate and speed of the last line, for the progress */
 };
 
 /* ---- where it goes ---- */
@@ -136,19 +137,25 @@ static void close_trial(struct trial *t) {
 
 /* ---- metrics ---- */
 
+static double ratio(double a, double b) {
+  return b > 0 ? a / b : 0;
+}
+
 static void write_line(struct trial *t) {
   const int64_t step = t->run->step, n_steps = step - t->line_step;
   if (n_steps == 0) return;
   int64_t sums[2] = {t->spikes, t->events};
   comm_sum_i64(t->comm, sums, 2);
   const double now = seconds_now(), wall = now - t->line_time;
-  const double simulated = (double)n_steps * t->sim->config.dt_ms / 1000 * (double)t->sim->neurons.n;
-  rundir_record(t->dir, json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "record", "steps", "step",
-                                  (json_int_t)step, "steps", (json_int_t)n_steps, "spikes",
-                                  (json_int_t)sums[0], "events", (json_int_t)sums[1], "rate_hz",
-                                  simulated > 0 ? (double)sums[0] / simulated : 0, "steps_per_second",
-                                  wall > 0 ? (double)n_steps / wall : 0, "events_per_second",
-                                  wall > 0 ? (double)sums[1] / wall : 0));
+  const double simulated = (double)n_steps * t->sim->config.dt_ms / 1000;
+  const double rate = ratio((double)sums[0], simulated * (double)t->sim->neurons.n);
+  const double speed = ratio((double)sums[1], wall);
+  rundir_record(t->dir,
+                json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "record", "steps", "step",
+                          (json_int_t)step, "steps", (json_int_t)n_steps, "spikes", (json_int_t)sums[0],
+                          "events", (json_int_t)sums[1], "rate_hz", rate, "steps_per_second",
+                          ratio((double)n_steps, wall), "events_per_second", speed));
+  snprintf(t->shown, sizeof t->shown, "%.3g Hz  %.3g events/s", rate, speed);
   t->all_events += sums[1];
   t->line_step = step, t->line_time = now, t->spikes = t->events = 0;
 }
@@ -219,7 +226,7 @@ static struct status run_steps(struct trial *t, struct lif_fault *fault, bool *s
     const bool due = every > 0 && t->run->step % every == 0 && t->run->step < steps;
     if (*stopped || due || batch.request == REQUEST_SAVE) TRY(save(t));
     if (*stopped) return fine();
-    progress_show(&progress, t->run->step, NULL);
+    progress_show(&progress, t->run->step, t->shown);
   }
   progress_end(&progress, t->run->step);
   return fine();
