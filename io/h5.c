@@ -365,6 +365,8 @@ void h5_write_texts(struct h5_file *file, const char *path, int64_t n, char *con
   if (n > 0) CHECK_H5(file, path, H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text));
   H5Tclose(type);
   CHECK_H5(file, path, H5Dclose(set));
+  const uint32_t sum = h5_texts_sum(n, text);
+  h5_put_values(file, path, H5_CHECKSUMS, F_U32, 1, &sum);
 }
 
 void h5_read_plain(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,
@@ -411,5 +413,8 @@ char **h5_read_texts(struct h5_file *file, const char *path) {
   if (shape.n > 0) H5Dvlen_reclaim(type, space, H5P_DEFAULT, raw);
   mem_free(raw);
   H5Sclose(space), H5Tclose(stored), H5Tclose(type), H5Dclose(set);
+  int64_t sum;
+  if (h5_number(file, path, H5_CHECKSUMS, &sum) && sum != h5_texts_sum(shape.n, texts))
+    h5_refuse(file, path, "the file is damaged: these texts do not match their checksum");
   return texts;
 }

@@ -78,7 +78,7 @@ void h5_write_checked(struct h5_file *file, const char *path, enum ftype type, i
                       const void *data);
 /* All elements equal: nothing is stored but the value. */
 void h5_write_constant(struct h5_file *file, const char *path, enum ftype type, int64_t n, int64_t value);
-/* Variable-length UTF-8. */
+/* Variable-length UTF-8, with a CRC-32 over all of it in the attribute `crc32`. */
 void h5_write_texts(struct h5_file *file, const char *path, int64_t n, char *const *text);
 
 /* Chunked, shuffled and deflated, by all threads. Not for what libsonata must read: its wheel is built

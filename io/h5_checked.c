@@ -7,8 +7,6 @@
 #include <string.h>
 #include <zlib.h>
 
-static const char *const CHECKSUMS = "crc32";
-
 static int64_t pieces_of(int64_t n, int width) {
   const int64_t rows = h5_piece_rows(width);
   return (n + rows - 1) / rows;
@@ -16,6 +14,13 @@ static int64_t pieces_of(int64_t n, int width) {
 
 static uint32_t sum_of(const void *data, int64_t bytes) {
   return (uint32_t)crc32_z(0, data, (size_t)bytes);
+}
+
+uint32_t h5_texts_sum(int64_t n, char *const *text) {
+  uint32_t sum = 0;
+  for (int64_t i = 0; i < n; i++)
+    sum = (uint32_t)crc32_z(sum, (const unsigned char *)text[i], strlen(text[i]) + 1);
+  return sum;
 }
 
 void h5_write_checked(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width,
@@ -29,15 +34,16 @@ void h5_write_checked(struct h5_file *file, const char *path, enum ftype type, i
     sums[p] = sum_of((const char *)data + p * rows * row_bytes, here * row_bytes);
   }
   h5_write(file, path, type, n, width, data);
-  if (pieces) h5_put_values(file, path, CHECKSUMS, F_U32, int_from(pieces, "checksums of a dataset"), sums);
+  if (pieces)
+    h5_put_values(file, path, H5_CHECKSUMS, F_U32, int_from(pieces, "checksums of a dataset"), sums);
   mem_free(sums);
 }
 
 uint32_t *h5_checksums(struct h5_file *file, const char *path, const struct h5_shape *shape,
                        enum ftype type) {
-  if (shape->type != type || H5Aexists_by_name(file->id, path, CHECKSUMS, H5P_DEFAULT) <= 0) return NULL;
+  if (shape->type != type || H5Aexists_by_name(file->id, path, H5_CHECKSUMS, H5P_DEFAULT) <= 0) return NULL;
   const hid_t attribute =
-      CHECK_H5(file, path, H5Aopen_by_name(file->id, path, CHECKSUMS, H5P_DEFAULT, H5P_DEFAULT));
+      CHECK_H5(file, path, H5Aopen_by_name(file->id, path, H5_CHECKSUMS, H5P_DEFAULT, H5P_DEFAULT));
   const hid_t space = CHECK_H5(file, path, H5Aget_space(attribute));
   const int64_t pieces = pieces_of(shape->n, (int)shape->width);
   if (H5Sget_simple_extent_npoints(space) != pieces)

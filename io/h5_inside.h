@@ -35,6 +35,10 @@ void h5_read_packed(struct h5_file *file, const char *path, hid_t set, int64_t c
 /* The library's own reader: any layout, filters and type that converts. */
 void h5_read_plain(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,
                    enum ftype type, int64_t first, int64_t n, void *data);
+/* The attribute that holds checksums. */
+#define H5_CHECKSUMS "crc32"
+/* CRC-32 over the texts, each with its final 0. */
+uint32_t h5_texts_sum(int64_t n, char *const *text);
 /* The stored checksums (mem_free them), or NULL where there are none or the type is not the stored one. */
 uint32_t *h5_checksums(struct h5_file *file, const char *path, const struct h5_shape *shape, enum ftype type);
 void h5_read_checked(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,

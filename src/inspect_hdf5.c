@@ -64,7 +64,9 @@ static struct status list_file(const char *path, json_t *facts) {
 
 struct status inspect_hdf5(const struct comm *comm, const struct inspect_request *request, json_t *facts) {
   if (request->verify)
-    return failure(EXIT_USAGE, "--verify: %s carries no checksums that this program knows", request->path);
+    return failure(EXIT_INPUT,
+                   "%s: --verify: not a file of fascicle, so it carries no checksums that it knows",
+                   request->path);
   return agree(comm, comm->rank == 0 ? list_file(request->path, facts) : fine());
 }
 
