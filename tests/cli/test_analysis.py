@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""seconds: 240
+The analysis scripts on real output: every one leaves a PNG and a CSV whose numbers agree with a computation of our own; the readers open graph and
+spikes, in SciPy and pandas too."""
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+
+fascicle, ranks, source = (os.environ[name] for name in ("FASCICLE", "RANKS", "SOURCE"))
+analysis = os.path.join(source, "jobs", "analysis")
+sys.path.insert(0, analysis)
+from fascicle_data import load_graph, load_metrics, load_spikes  # noqa: E402
+
+
+def run(n, *words):
+    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, (words, done.stderr)
+
+
+def script(name, *words, code=0):
+    done = subprocess.run([sys.executable, f"{analysis}/{name}", *map(str, words)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, (name, words, done.returncode, done.stderr)
+    return done.stdout + done.stderr
+
+
+def rows(path):
+    with open(path) as file:
+        return list(csv.DictReader(file))
+
+
+def is_png(path):
+    with open(path, "rb") as file:
+        return file.read(8) == b"\x89PNG\r\n\x1a\n" and os.path.getsize(path) > 5000
+
+
+with tempfile.TemporaryDirectory() as work:
+    path, config = f"{work}/graph.h5", f"{work}/lif.json"
+    run(1, "generate", "--nodes", 400, "--edges", 12000, "--types", 5, "--delays", "1:4", "--seed", 7, "--parts", 4, "--output", path)
+    with open(config, "w") as file:
+        json.dump({"threshold": 300, "decay_shifts": [4], "refractory_steps": 3, "dt_ms": 0.5, "seed": 5, "stimulus": [
+            {"neurons": "all", "kind": "poisson", "rate_hz": 20, "weight": 310}]}, file)
+    run(2, "simulate", path, "--config", config, "--steps", 400, "--output", f"{work}/a")
+    run(1, "simulate", path, "--config", config, "--steps", 400, "--output", f"{work}/b")
+    run(1, "simulate", path, "--config", config, "--steps", 400, "--set", "seed=6", "--output", f"{work}/c")
+
+    graph = load_graph(path)
+    with h5py.File(path) as file:
+        edges = next(iter(file["edges"].values()))
+        assert graph.n_nodes == 400 and np.array_equal(graph.source, edges["source_node_id"][:])
+    matrix = graph.to_scipy(np.ones(12000))
+    assert matrix.shape == (400, 400) and np.array_equal(np.asarray(matrix.sum(1)).ravel(), graph.in_degree())
+    frame, nodes = graph.to_pandas()
+    assert len(frame) == 12000 and set(frame["pre"]) <= set(nodes["body_id"]) and "type" in nodes
+
+    script("degrees.py", path, "--output", f"{work}/degrees")
+    table = rows(f"{work}/degrees.csv")
+    assert is_png(f"{work}/degrees.png") and [int(r["in_degree"]) for r in table] == list(graph.in_degree())
+    assert sum(int(r["out_degree"]) for r in table) == 12000
+
+    spikes = load_spikes(f"{work}/a")
+    assert len(spikes.step) > 500 and spikes.dt_ms == 0.5 and spikes.n_steps == 400
+    script("raster.py", f"{work}/a", "--output", f"{work}/raster")
+    assert is_png(f"{work}/raster.png") and sum(int(r["spikes"]) for r in rows(f"{work}/raster.csv")) == len(spikes.step)
+
+    script("rates.py", f"{work}/a", "--graph", path, "--by", "type", "--output", f"{work}/rates")
+    label = np.asarray(graph.columns["type"], dtype=str)
+    for row in rows(f"{work}/rates.csv"):
+        mine = np.flatnonzero(label == row["type"])
+        fired = np.isin(spikes.node, mine).sum()
+        assert fired == int(row["spikes"]) and abs(fired / len(mine) / 0.2 - float(row["rate_hz"])) < 1e-9, row
+    assert is_png(f"{work}/rates.png")
+    assert "it has" in script("rates.py", f"{work}/a", "--graph", path, "--by", "colour", code=1)
+
+    assert "the same" in script("compare.py", f"{work}/a", f"{work}/b", "--output", f"{work}/compare")
+    assert is_png(f"{work}/compare.png") and rows(f"{work}/compare.csv")
+    assert "first difference" in script("compare.py", f"{work}/a", f"{work}/c", code=1)
+
+    with open(f"{work}/text.txt", "w") as file:
+        file.write("to be or not to be that is the question. " * 100)
+    small = [w for pair in ("batch=4", "steps_per_window=8", "n_input=20", "n_output=40", "embedding=8") for w in ("--set", pair)]
+    run(1, "train", path, "--text", f"{work}/text.txt", "--output", f"{work}/train", "--checkpoint-every", 2, "--set", "train_steps=4",
+        "--set", "eval_every=2", "--set", "eval_windows=4", "--set", "log_every=1", *small)
+    first, second = f"{work}/train/checkpoints/step_00000002.h5", f"{work}/train/checkpoints/step_00000004.h5"
+    script("weights.py", first, second, "--output", f"{work}/weights")
+    with h5py.File(first) as one, h5py.File(second) as two:
+        change = two["edge/theta"][:].astype(float) - one["edge/theta"][:]
+    figures = {row["figure"]: float(row["value"]) for row in rows(f"{work}/weights.csv")}
+    assert is_png(f"{work}/weights.png") and abs(figures["rms_change"] - np.sqrt((change**2).mean())) < 1e-6 and figures["rms_change"] > 0
+    losses = [record["loss"] for record in load_metrics(f"{work}/train") if record["record"] == "step"]
+    assert len(losses) == 4
+    if os.path.exists(f"{analysis}/plot_loss.py"):
+        script("plot_loss.py", f"{work}/train", "--output", f"{work}/loss")
+        assert is_png(f"{work}/loss.png")
+    print("analysis: all scripts agree")
