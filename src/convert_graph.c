@@ -3,7 +3,7 @@
 #include "convert.h"
 #include "log.h"
 #include "mem.h"
-#include "order.h"
+#include "ordering.h"
 #include "watchdog.h"
 
 #include <stdio.h>
@@ -214,21 +214,10 @@ static struct status add_edges(struct work *w) {
 static struct status add_order(struct work *w) {
   struct connectome *g = &w->graph;
   if (w->o->no_order || !g->n_nodes) return fine();
-  const struct order_input input = {.n_nodes = g->n_nodes,
-                                    .n_edges = g->n_edges,
-                                    .source = g->source,
-                                    .target = g->target,
-                                    .parts = (int)w->o->parts,
-                                    .seed = 1};
-  struct order order = {0};
   const double start = seconds_now();
-  TRY(order_compute(&input, &order));
-  g->row_of_node = order.row_of_node, g->node_of_row = order.node_of_row;
-  g->block = order.block, g->n_blocks = order.parts;
-  g->order_cut = order.cut, g->order_seed = input.seed;
-  snprintf(g->order_method, sizeof g->order_method, "%s", order.method);
-  log_line("order: %s, %d parts, %lld of %lld edges cut, %.3g s", order.method, order.parts,
-           (long long)order.cut, (long long)g->n_edges, seconds_now() - start);
+  TRY(ordering_apply(g, (int)w->o->parts, ORDERING_SEED));
+  log_line("order: %s, %d parts, %lld of %lld edges cut, %.3g s", g->order_method, g->n_blocks,
+           (long long)g->order_cut, (long long)g->n_edges, seconds_now() - start);
   return fine();
 }
 

@@ -1,5 +1,6 @@
 /* fascicle export: graphs and trained weights as tables. */
 #include "connectome.h"
+#include "csv.h"
 #include "files.h"
 #include "mem.h"
 #include "scx_graph.h"
@@ -74,25 +75,11 @@ static struct status table_close(struct table *t, const char *path) {
   return file_publish(t->tmp, path);
 }
 
-/* A name with quotes where CSV wants them. */
-static void put_name(FILE *file, const char *name) {
-  if (!strpbrk(name, ",\"\n\r")) {
-    fputs(name, file);
-    return;
-  }
-  fputc('"', file);
-  for (; *name; name++) {
-    if (*name == '"') fputc('"', file);
-    fputc(*name, file);
-  }
-  fputc('"', file);
-}
-
 static void put_pair(const struct table *t, uint32_t pre, uint32_t post) {
   const uint32_t node[2] = {pre, post};
   for (int i = 0; i < 2; i++) {
     if (t->name)
-      put_name(t->file, t->name[node[i]]);
+      csv_put(t->file, t->name[node[i]]);
     else
       fprintf(t->file, "%llu", (unsigned long long)t->body_id[node[i]]);
     if (i == 0) fputc(',', t->file);

@@ -1,5 +1,6 @@
 #include "trace_rates.h"
 #include "files.h"
+#include "csv.h"
 #include "mem.h"
 #include "spikes.h"
 
@@ -23,20 +24,6 @@ static int64_t *count_spikes(struct spikes_file *file) {
   return count;
 }
 
-/* A field of a CSV line: quoted where it holds a comma, a quote or a line end. */
-static void put_field(FILE *file, const char *text) {
-  if (!strpbrk(text, ",\"\n\r")) {
-    fputs(text, file);
-    return;
-  }
-  fputc('"', file);
-  for (; *text; text++) {
-    if (*text == '"') fputc('"', file);
-    fputc(*text, file);
-  }
-  fputc('"', file);
-}
-
 struct tables {
   const struct spikes_names *names;
   const int64_t *count;
@@ -58,11 +45,11 @@ static void put_neurons(const struct tables *t, FILE *file) {
   for (int64_t i = 0; i < t->n; i++) {
     fprintf(file, "%lld,", (long long)i);
     if (t->names->name)
-      put_field(file, t->names->name[i]);
+      csv_put(file, t->names->name[i]);
     else if (t->names->body_id)
       fprintf(file, "%llu", (unsigned long long)t->names->body_id[i]);
     fputc(',', file);
-    if (t->names->body_id) put_field(file, type_of(t->names, i));
+    if (t->names->body_id) csv_put(file, type_of(t->names, i));
     fprintf(file, ",%lld,%.9g\n", (long long)t->count[i], rate(t->count[i], t->seconds));
   }
 }
@@ -78,7 +65,7 @@ static void put_types(const struct tables *t, FILE *file) {
   for (int k = 0; k < n; k++) {
     const int64_t *row = sum + 3 * (int64_t)k;
     if (row[0] == 0) continue;
-    put_field(file, t->names->type[k]);
+    csv_put(file, t->names->type[k]);
     fprintf(file, ",%lld,%lld,%lld,%.9g\n", (long long)row[0], (long long)row[1], (long long)row[2],
             rate(row[2], t->seconds) / (double)row[0]);
   }
