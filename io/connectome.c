@@ -49,13 +49,15 @@ bool is_reserved_column(const char *name) {
 
 struct sum128 edges_sum(eidx n, const uint32_t *source, const uint32_t *target, const int16_t *impulse,
                         const uint16_t *delay, uint16_t constant_delay) {
+  enum { PIECE = 1 << 16 };
   struct sum128 sum = {0};
 #pragma omp parallel
   {
     struct sum128 mine = {0};
-#pragma omp for schedule(static)
-    for (eidx e = 0; e < n; e++)
-      sum128_add(&mine, edge_hash(source[e], target[e], impulse[e], delay ? delay[e] : constant_delay));
+#pragma omp for schedule(dynamic, 1)
+    for (eidx at = 0; at < n; at += PIECE)
+      sum128_add(&mine, edge_hash_sum(n - at < PIECE ? n - at : PIECE, source + at, target + at, impulse + at,
+                                      delay ? delay + at : NULL, constant_delay));
 #pragma omp critical
     sum128_add(&sum, mine);
   }

@@ -45,10 +45,40 @@ void sum128_add(struct sum128 *sum, struct sum128 term) {
   sum->high += term.high + (sum->low < term.low);
 }
 
-struct sum128 edge_hash(nodeid pre, nodeid post, int64_t weight, int64_t delay) {
-  const uint64_t a = (uint64_t)pre, b = (uint64_t)post;
-  const uint64_t key = (uint64_t)weight * 0x9E3779B97F4A7C15u + (uint64_t)delay * 0xD1B54A32D192ED03u;
-  struct rng_block r = rng_draw(key, (uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32));
-  r = rng_draw((uint64_t)delay ^ ((uint64_t)weight << 32), r.v[0], r.v[1], r.v[2], r.v[3]);
+static inline struct sum128 hash(uint64_t pre, uint64_t post, uint64_t weight, uint64_t delay) {
+  const uint64_t key = weight * 0x9E3779B97F4A7C15u + delay * 0xD1B54A32D192ED03u;
+  struct rng_block r =
+      rng_draw(key, (uint32_t)pre, (uint32_t)(pre >> 32), (uint32_t)post, (uint32_t)(post >> 32));
+  r = rng_draw(delay ^ (weight << 32), r.v[0], r.v[1], r.v[2], r.v[3]);
   return (struct sum128){.low = (uint64_t)r.v[1] << 32 | r.v[0], .high = (uint64_t)r.v[3] << 32 | r.v[2]};
+}
+
+struct sum128 edge_hash(nodeid pre, nodeid post, int64_t weight, int64_t delay) {
+  return hash((uint64_t)pre, (uint64_t)post, (uint64_t)weight, (uint64_t)delay);
+}
+
+enum { HASH_BLOCK = 256 };
+
+/* A block of edges at a time: the hashes are independent of each other, only their sum carries. */
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"))) static void
+hash_block(int n, const uint32_t *pre, const uint32_t *post, const int16_t *weight, const uint16_t *delay,
+           uint64_t *restrict low, uint64_t *restrict high) {
+  for (int i = 0; i < n; i++) {
+    const struct sum128 h = hash(pre[i], post[i], (uint64_t)(int64_t)weight[i], delay[i]);
+    low[i] = h.low, high[i] = h.high;
+  }
+}
+
+struct sum128 edge_hash_sum(int64_t n, const uint32_t *pre, const uint32_t *post, const int16_t *weight,
+                            const uint16_t *delay, uint16_t constant_delay) {
+  uint64_t low[HASH_BLOCK], high[HASH_BLOCK];
+  uint16_t constant[HASH_BLOCK];
+  struct sum128 sum = {0};
+  for (int i = 0; i < HASH_BLOCK; i++) constant[i] = constant_delay;
+  for (int64_t at = 0; at < n; at += HASH_BLOCK) {
+    const int here = n - at < HASH_BLOCK ? (int)(n - at) : HASH_BLOCK;
+    hash_block(here, pre + at, post + at, weight + at, delay ? delay + at : constant, low, high);
+    for (int i = 0; i < here; i++) sum128_add(&sum, (struct sum128){low[i], high[i]});
+  }
+  return sum;
 }

@@ -29,4 +29,9 @@ void sum128_add(struct sum128 *sum, struct sum128 term);
  * keyed by the weight and delay, so every bit of the input reaches every bit of the result. */
 struct sum128 edge_hash(nodeid pre, nodeid post, int64_t weight, int64_t delay);
 
+/* The sum of edge_hash over n edges; delay NULL: all have constant_delay. One thread, with the widest vectors
+ * of the processor. */
+struct sum128 edge_hash_sum(int64_t n, const uint32_t *pre, const uint32_t *post, const int16_t *weight,
+                            const uint16_t *delay, uint16_t constant_delay);
+
 #endif

@@ -30,6 +30,18 @@ static void test_digest(void) {
   CHECK(a.low == b.low && a.high == b.high);
   struct sum128 c = edge_hash(2, 1, 3, 4), d = edge_hash(1, 2, 3, 4);
   CHECK(c.low != d.low);
+  enum { EDGES = 600 }; /* more than two blocks */
+  uint32_t pre[EDGES], post[EDGES];
+  int16_t weight[EDGES];
+  uint16_t delay[EDGES];
+  struct sum128 one = {0};
+  for (int i = 0; i < EDGES; i++) {
+    pre[i] = (uint32_t)i * 2654435761u, post[i] = ~pre[i], weight[i] = (int16_t)(i - 300),
+    delay[i] = (uint16_t)(i % 9);
+    sum128_add(&one, edge_hash(pre[i], post[i], weight[i], delay[i]));
+  }
+  const struct sum128 many = edge_hash_sum(EDGES, pre, post, weight, delay, 0);
+  CHECK(one.low == many.low && one.high == many.high);
 }
 
 static void test_agree(void) {
