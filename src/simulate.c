@@ -42,12 +42,8 @@ static const struct usage usage = {
 
 /* ---- words ---- */
 
-struct words {
-  const char *operand, *residency;
-};
-
 static struct status parse(struct simulation *sim, int argc, char **argv) {
-  struct words words = {.residency = "auto"};
+  const char *residency = "auto";
   struct option options[JOB_OPTIONS + 3];
   sim->job = job_defaults();
   sim->steps = -1, sim->trials = 1;
@@ -59,10 +55,9 @@ static struct status parse(struct simulation *sim, int argc, char **argv) {
       "trials",     OPTION_INT, "K",       "repeat with K sequences of random numbers: DIR/trial_0/ ...",
       &sim->trials, 1,          UINT32_MAX};
   options[n++] = (struct option){
-      "residency", OPTION_TEXT, "auto|resident|streamed", "where the edges are kept", &words.residency, 0, 0};
-  TRY(options_parse(&usage, options, n, argc, argv, &words.operand, 1, 1));
-  sim->graph = words.operand;
-  if (!strcmp(words.residency, "streamed"))
+      "residency", OPTION_TEXT, "auto|resident|streamed", "where the edges are kept", &residency, 0, 0};
+  TRY(options_parse(&usage, options, n, argc, argv, &sim->graph, 1, 1));
+  if (!strcmp(residency, "streamed"))
     return failure(EXIT_USAGE,
                    "--residency streamed: not there yet; --residency resident keeps the edges in memory");
   if (sim->steps < 0) return failure(EXIT_USAGE, "--steps N is missing: how many steps to simulate");

@@ -130,7 +130,7 @@ static void close_trial(struct trial *t) {
   recorder_free(&t->recorder);
   lif_close(t->run);
   lif_state_free(&t->state);
-  rundir_close(t->sim->trials > 1 ? &t->below : &(struct rundir){0});
+  rundir_close(&t->below);
   json_decref(t->facts);
   free(t->provenance);
 }

@@ -161,6 +161,15 @@ def test_sigusr1_all_twice():
     stop_and_compare([signal.SIGUSR1, signal.SIGTERM], 2, 1, to_all=True)
 
 
+def test_sigusr1_to_mpirun():
+    """mpirun hands SIGUSR1 on to the ranks (SIGTERM it takes for itself, and kills them)."""
+    graph, config, _ = long_run(2)
+    process = start(graph, config, LONG, "run", n=2)
+    wait_steps("run", 200)
+    os.kill(process.pid, signal.SIGUSR1)
+    check(process.wait(60) == 75 and os.path.exists(path("run/again")), open(path("log")).read())
+
+
 def test_stop_in_the_first_step():
     graph, config, _ = long_run(1)
     process = start(graph, config, LONG, "run", n=1)
