@@ -214,6 +214,22 @@ static void add_carried(struct writing *w, struct rnn *rnn, int64_t batch, const
       rows);
 }
 
+/* A model with a value that is not finite is no checkpoint: it would push the good ones out. */
+static struct status all_finite(const struct comm *world, const struct writing *w, const char *path) {
+  int64_t bad = 0;
+  for (int f = 0; f < w->n; f++) {
+    if (w->field[f].type != F_F32) continue;
+    const float *x = w->field[f].data;
+    for (int64_t i = 0; i < w->field[f].n_local * w->field[f].width; i++) bad += !isfinite(x[i]);
+  }
+  comm_sum_i64(world, &bad, 1);
+  if (bad == 0) return fine();
+  return failure(EXIT_RUNTIME,
+                 "%s is not written: %lld values of the model are not finite; go on from the "
+                 "checkpoint before it with a lower learning rate",
+                 path, (long long)bad);
+}
+
 struct status train_checkpoint_write(const struct comm *world, const char *path, struct rnn *rnn,
                                      const struct train_identity *id,
                                      const struct progress_of_training *progress, const float *carried) {
@@ -226,7 +242,8 @@ struct status train_checkpoint_write(const struct comm *world, const char *path,
   add_list(w, VOCABULARY, id->vocabulary->code, id->vocabulary->n, leads, "Unicode code point of each token");
   if (carried) add_carried(w, rnn, id->config->batch, carried, writes);
   char *meta = meta_text(rnn, id, progress);
-  const struct status s = fields_write(world, path, TRAIN_CHECKPOINT, meta, w->field, w->n);
+  struct status s = all_finite(world, w, path);
+  if (!s.code) s = fields_write(world, path, TRAIN_CHECKPOINT, meta, w->field, w->n);
   for (int i = 0; i < w->n; i++) mem_free(w->owned[i]);
   free(meta);
   mem_free(w);

@@ -36,12 +36,12 @@ static struct step_result share_result(struct training *t, double nats) {
                                                        : REQUEST_NONE};
 }
 
-static struct status not_finite(const struct training *t, const struct step_result *r) {
+static struct status not_finite(const struct training *t, int64_t step, const struct step_result *r) {
   const bool saved = t->last_checkpoint[0] != 0;
   return failure(EXIT_RUNTIME,
                  "step %lld: the loss is not finite (loss %g, gradient norm %g); %s%.700s; go on from there "
                  "with a lower learning rate or init_scale",
-                 (long long)t->done.step + 1, r->loss, r->norm,
+                 (long long)step, r->loss, r->norm,
                  saved ? "the last good checkpoint is " : "no checkpoint was written before",
                  t->last_checkpoint);
 }
@@ -52,7 +52,7 @@ static struct status one_step(struct training *t, struct step_result *r) {
   compute_gradient(t, &nats);
   *r = share_result(t, nats);
   r->norm = optim_norm(&t->rnn);
-  if (!isfinite(r->loss) || !isfinite(r->norm)) return not_finite(t, r);
+  if (!isfinite(r->loss) || !isfinite(r->norm)) return not_finite(t, t->done.step + 1, r);
   optim_update(&t->rnn, &t->config.optimizer, t->done.step, t->config.train_steps, r->norm);
   if (t->config.carry_state) rnn_carry(&t->rnn);
   t->done.step++;
@@ -109,6 +109,7 @@ static struct evaluation measure(struct training *t) {
 static struct status evaluate_and_keep(struct training *t) {
   const double started = seconds_now();
   const struct evaluation e = measure(t);
+  if (!isfinite(e.nats)) return not_finite(t, t->done.step, &(struct step_result){.loss = e.nats});
   const bool better = e.nats < t->done.best;
   rundir_record(&t->dir, json_pack("{s:s, s:I, s:f, s:f, s:I, s:b}", "record", "evaluation", "step",
                                    (json_int_t)t->done.step, "loss", e.nats, "bits", e.bits, "characters",

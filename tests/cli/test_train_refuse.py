@@ -47,6 +47,11 @@ with Folder() as folder:
         refused(done, f"step {step + 1}", "not finite", str(checkpoint(run_folder, step)))
         check(checkpoint(run_folder, step).exists(), "the last good checkpoint stays")
 
+    # a model that is not finite is not saved
+    done = train(2, graph, text, folder / "inf", {**wild, "optimizer.lr_adapters": 1e38}, code=1)
+    refused(done, "step_00000001.h5 is not written", "not finite")
+    check(not list((folder / "inf" / "checkpoints").glob("*.h5*")), "no file of it")
+
     # a trained model and its users
     model = folder / "model"
     train(2, graph, text, model, {"train_steps": 6, "eval_every": 3, "eval_windows": 8, "checkpoint_every": 3})

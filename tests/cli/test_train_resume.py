@@ -104,6 +104,21 @@ def stopped(folder, graph, text, name, n, send, wanted=75):
     check(not (folder / name / "again").exists(), f"{name}: `again` is gone")
 
 
+def saved_on_request(folder, graph, text):
+    """SIGUSR2: a checkpoint, and the run goes on until it is stopped."""
+
+    def both(pids):
+        os.kill(pids[0], signal.SIGUSR2)
+        end = time.time() + 30
+        while time.time() < end and not list((folder / "asked" / "checkpoints").glob("step_*.h5")):
+            time.sleep(0.05)
+        saved = list((folder / "asked" / "checkpoints").glob("step_*.h5"))
+        check(len(saved) == 1, "a checkpoint on SIGUSR2")
+        os.kill(pids[0], signal.SIGTERM)
+
+    stopped(folder, graph, text, "asked", 1, both)
+
+
 with Folder() as folder:
     graph, text = make_graph(folder), make_text(folder)
     plain = make_graph(folder, "plain.h5", order=False)
@@ -117,6 +132,7 @@ with Folder() as folder:
     stopped(folder, graph, text, "term", 1, lambda pids: os.kill(pids[0], signal.SIGTERM))
     stopped(folder, graph, text, "one", 2, lambda pids: os.kill(pids[-1], signal.SIGUSR1))
     stopped(folder, graph, text, "twice", 2, lambda pids: [os.kill(pid, signal.SIGTERM) for pid in pids * 2])
+    saved_on_request(folder, graph, text)
     begun = time.time()
     train(1, graph, text, folder / "timed", {"train_steps": 10**7}, "--max-time", 3, code=75)
     check(time.time() - begun < 10, "--max-time is kept")
