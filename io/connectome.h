@@ -84,7 +84,7 @@ struct connectome_facts {
   char population[128];
   int64_t n_nodes;
   eidx n_edges;
-  bool ordered, streamable, has_counts, has_names;
+  bool ordered, streamable, packed, has_counts, has_names;
   int n_blocks;
   int min_delay, max_delay; /* 0, 0 without edges */
   bool constant_delay;

@@ -46,6 +46,7 @@ struct status connectome_load(const char *path, struct connectome *graph) {
   TRY(connectome_open_alone(path, &file));
   graph->population = mem_string(file->facts.population);
   graph->n_nodes = file->facts.n_nodes, graph->n_edges = file->facts.n_edges;
+  graph->packed = file->facts.packed;
   load_nodes(file, graph);
   load_edges(file, graph);
   load_order(file, graph);

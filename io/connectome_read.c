@@ -84,6 +84,7 @@ static struct status check_sets(struct h5_file *h5, struct connectome_facts *f) 
   TRY(check_set(h5, node_path(p, "0/body_id", path), F_U64, f->n_nodes, true));
   f->has_names = h5_has(h5, node_path(p, "0/name", path));
   TRY(check_set(h5, edge_path(p, "source_node_id", path), F_U32, f->n_edges, true));
+  f->packed = f->n_edges && !h5_has_attribute(h5, path, "crc32");
   TRY(check_set(h5, edge_path(p, "target_node_id", path), F_U32, f->n_edges, true));
   TRY(check_set(h5, edge_path(p, "0/impulse", path), F_I16, f->n_edges, true));
   TRY(check_set(h5, edge_path(p, "0/delay_steps", path), F_U16, f->n_edges, true));

@@ -11,11 +11,10 @@ struct field {
   const char *name; /* path in the file: "lif/potential" */
   enum ftype type;
   gidx n_global, first; /* global rows, and the first of ours */
-  int64_t
-      n_local; /* our rows [first, first + n_local); ranks do not overlap and cover all rows. Several
-                  ranks that      hold the same data (replicas): all but one pass n_local = 0 when writing */
-  int width;   /* elements per row */
-  void *data;  /* [n_local][width] */
+  int64_t n_local;      /* our rows [first, first + n_local); ranks do not overlap and cover all rows. Several
+                           ranks that hold the same data (replicas): all but one pass n_local = 0 when writing */
+  int width;            /* elements per row */
+  void *data;           /* [n_local][width] */
   const char *unit, *about;
 };
 

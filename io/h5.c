@@ -191,8 +191,12 @@ void h5_put_choice(struct h5_file *file, const char *at, const char *name, int n
   H5Aclose(attribute), H5Sclose(space), H5Tclose(type);
 }
 
+bool h5_has_attribute(struct h5_file *file, const char *at, const char *name) {
+  return H5Aexists_by_name(file->id, at, name, H5P_DEFAULT) > 0;
+}
+
 static hid_t open_attribute(struct h5_file *file, const char *at, const char *name) {
-  if (H5Aexists_by_name(file->id, at, name, H5P_DEFAULT) <= 0) return -1;
+  if (!h5_has_attribute(file, at, name)) return -1;
   return CHECK_H5(file, name, H5Aopen_by_name(file->id, at, name, H5P_DEFAULT, H5P_DEFAULT));
 }
 

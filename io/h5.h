@@ -43,6 +43,7 @@ void h5_put_choice(struct h5_file *file, const char *at, const char *name, int n
                    int chosen);
 /* NULL when there is no such text; mem_free it. */
 char *h5_text(struct h5_file *file, const char *at, const char *name);
+bool h5_has_attribute(struct h5_file *file, const char *at, const char *name);
 /* False when there is no such number. */
 bool h5_number(struct h5_file *file, const char *at, const char *name, int64_t *value);
 bool h5_real(struct h5_file *file, const char *at, const char *name, double *value);

@@ -41,7 +41,7 @@ void h5_write_checked(struct h5_file *file, const char *path, enum ftype type, i
 
 uint32_t *h5_checksums(struct h5_file *file, const char *path, const struct h5_shape *shape,
                        enum ftype type) {
-  if (shape->type != type || H5Aexists_by_name(file->id, path, H5_CHECKSUMS, H5P_DEFAULT) <= 0) return NULL;
+  if (shape->type != type || !h5_has_attribute(file, path, H5_CHECKSUMS)) return NULL;
   const hid_t attribute =
       CHECK_H5(file, path, H5Aopen_by_name(file->id, path, H5_CHECKSUMS, H5P_DEFAULT, H5P_DEFAULT));
   const hid_t space = CHECK_H5(file, path, H5Aget_space(attribute));

@@ -21,7 +21,7 @@ struct convert_options {
   const char *scale, *overflow, *underflow;
   struct texts where;
   int64_t delay, parts;
-  bool merge_kinds, no_order, streamable, force, json;
+  bool merge_kinds, no_order, streamable, packed, force, json;
 };
 
 /* All of it, from the tables to the file. Local. */

@@ -343,6 +343,7 @@ static struct status convert(struct work *w) {
   char *line = json_line(facts);
   w->graph.provenance = mem_string(line);
   free(line);
+  w->graph.packed = w->o->packed;
   struct status s = connectome_write(&w->graph, w->o->output, w->o->streamable, w->o->force);
   if (!s.code) tell(w, facts);
   json_decref(facts);

@@ -49,6 +49,7 @@ struct status convert_scx(const struct convert_options *o) {
   TRY(only_scx(o));
   struct connectome g;
   TRY(scx_import(o->edges, &g));
+  g.packed = o->packed;
   g.population = mem_string(o->population);
   g.provenance = provenance(o, &g);
   struct status s = o->no_order ? fine() : ordering_apply(&g, (int)o->parts, ORDERING_SEED);

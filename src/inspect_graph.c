@@ -169,6 +169,7 @@ static void add_rest(struct connectome_file *file, json_t *facts) {
   add_columns(file, facts);
   json_object_set_new(facts, "order", json_pack("{s:b, s:i}", "ordered", f->ordered, "blocks", f->n_blocks));
   json_object_set_new(facts, "streamable", json_boolean(f->streamable));
+  json_object_set_new(facts, "packed", json_boolean(f->packed));
   json_object_set_new(facts, "graph_digest", json_string(f->graph_digest));
   json_object_set_new(facts, "order_digest", json_string(f->order_digest));
 }

@@ -90,6 +90,19 @@ def test_damage_is_named(tables):
     done("inspect", graph, "--verify")
 
 
+def test_packed(tables):
+    graph = tables.convert("graph.h5", "--packed")
+    check("packed", facts_of(graph, "--verify")["packed"], True)
+    with h5py.File(graph) as f:
+        pre, weight = f[EDGES + "source_node_id"], f[EDGES + "0/nsyns"]
+        check("filters", (pre.compression, pre.compression_opts, pre.shuffle), ("gzip", 1, True))
+        check("h5py", sorted(zip(pre[:].tolist(), weight[:].tolist())),
+              sorted((tables.ids.index(e.pre), e.weight) for e in tables.edges))
+        offset = pre.id.get_chunk_info(0).byte_offset
+    flip(graph, offset + 5000)
+    refused(INPUT, ("source_node_id", "damaged"), "inspect", graph)
+
+
 def test_other_kinds(tables):
     refused(INPUT, ("none.h5", "No such file"), "inspect", tables.path("none.h5"), n=2)
     refused(INPUT, (tables.folder, "folder"), "inspect", tables.folder)
