@@ -58,11 +58,12 @@ static double normal_quantile(double u) {
 
 /* weight [n]: the relative size of the degree at rank r: exp(sigma z), z a normal quantile cut so that the
  * largest is `top` times the mean. Ascending in r. */
-static void fill_quantiles(int64_t n, double *weight) {
+static void fill_quantiles(int64_t n, int n_threads, double *weight) {
   const struct anchor shape = shape_of((double)n);
   /* top * mean = exp(sigma z_top), mean of the uncut lognormal = exp(sigma^2 / 2) */
   const double z_top = (log(shape.top) + 0.5 * shape.sigma * shape.sigma) / shape.sigma;
   const double whole = normal_below(z_top);
+#pragma omp parallel for num_threads(n_threads)
   for (int64_t r = 0; r < n; r++)
     weight[r] = exp(shape.sigma * normal_quantile((r + 0.5) / (double)n * whole));
   if (n > 1) weight[n - 1] = exp(shape.sigma * z_top);
@@ -350,8 +351,9 @@ void generate_edges(const struct generate_model *model, int n_threads, uint32_t 
   const int64_t n = model->n_nodes;
   double *quantile = NEW(double, n), *weight = NEW(double, n);
   eidx *first = NEW(eidx, n + 1);
-  fill_quantiles(n, quantile);
+  fill_quantiles(n, n_threads, quantile);
   fill_degrees(model, quantile, first);
+#pragma omp parallel for num_threads(n_threads)
   for (int64_t i = 0; i < n; i++)
     weight[i] = quantile[permute(model->seed, FOR_OUT_RANK, 0, (uint64_t)n, (uint64_t)i)];
   mem_free(quantile);

@@ -20,8 +20,9 @@ struct generate_model {
   int64_t n_nodes; /* 1 .. 2^32 - 2 */
   eidx n_edges;    /* 0 .. n_nodes (n_nodes - 1) */
   uint64_t seed;
-  bool modular; /* neurons fall into modules with scattered ids: 77 % of the edges stay inside, 18 % go to the
-                   four modules next to it on a ring, 5 % anywhere (hubs that exhaust their module: fewer) */
+  bool modular; /* neurons fall into modules with scattered ids: 80 % of the draws go to the own module, 15 %
+                   to the four beside it on a ring, 5 % anywhere; hubs exhaust their module, so that 77 % of
+                   the edges stay inside at the sizes above */
 };
 
 /* EXIT_USAGE when no such graph exists, else fine. */

@@ -39,7 +39,8 @@ static json_t *level_facts(const struct connectome *g, int parts) {
 
 json_t *ordering_facts(const struct connectome *g) {
   json_t *levels = json_array();
-  for (int parts = 2; parts <= g->n_blocks; parts *= 2) json_array_append_new(levels, level_facts(g, parts));
+  for (int parts = 2; parts <= g->n_blocks && g->n_blocks % parts == 0; parts *= 2)
+    json_array_append_new(levels, level_facts(g, parts));
   return json_pack("{s:s, s:i, s:i, s:I, s:o}", "method", g->order_method, "parts", g->n_blocks, "seed",
                    g->order_seed, "cut", (json_int_t)g->order_cut, "levels", levels);
 }

@@ -93,6 +93,12 @@ with tempfile.TemporaryDirectory() as work:
     run("order", tiny, "--output", tiny, "--parts", 64, "--force")
     assert len(read(tiny)["order"]["block"]) == 65
 
+    # a source-major copy stays
+    run("generate", "--nodes", 50, "--edges", 600, "--streamable", "--no-order", "--output", tiny, "--force")
+    run("order", tiny, "--output", again, "--force")
+    with h5py.File(again) as file:
+        assert file["/out/ptr"][-1] == 600 and "row_of_node" in file["/order"]
+
     assert "exists" in run("order", plain, "--output", one, code=73)
     assert "power of two" in run("order", plain, "--output", again, "--parts", 3, "--force", code=2, n=2)
     assert "--output" in run("order", plain, code=2)
