@@ -129,7 +129,7 @@ struct measured {
   int64_t held_bytes;    /* of the rank that holds most, as the last step ended */
 };
 
-/* Batches of min_delay steps; the first WARM_UP steps are not counted. */
+/* Batches as long as the engine makes them; the first WARM_UP steps are not counted. */
 static void time_steps(const struct bed *bed, struct lif_run *run, int64_t n_steps, struct measured *m) {
   double *seconds = NEW(double, n_steps);
   int64_t n = 0, counts[2] = {0, 0}, steps = 0;
@@ -137,7 +137,7 @@ static void time_steps(const struct bed *bed, struct lif_run *run, int64_t n_ste
   while (run->step < n_steps) {
     struct lif_batch batch;
     const double before = seconds_now();
-    lif_batch(run, bed->comm, n_steps - run->step, REQUEST_NONE, &batch);
+    lif_batch(run, bed->comm, (run->step < WARM_UP ? WARM_UP : n_steps) - run->step, REQUEST_NONE, &batch);
     if (batch.fault.step != LIF_NO_FAULT)
       DIE(EXIT_RUNTIME, "bench lif: %s", lif_fault_status(&batch.fault, NULL).text);
     if (batch.step < WARM_UP) continue;

@@ -52,8 +52,9 @@ static int64_t mask_words(const struct lif_exchange *x, int rank) {
   return (x->first_of_rank[rank + 1] - x->first_of_rank[rank] + 63) / 64;
 }
 
+/* Whole words of 8 bytes, so that the mask behind a list is aligned. */
 static int64_t list_bytes(int64_t n, int n_steps) {
-  return (n + n_steps) * (int64_t)sizeof(uint32_t);
+  return (n + n_steps + 1) / 2 * (int64_t)sizeof(uint64_t);
 }
 
 static int64_t mask_bytes(const struct lif_exchange *x, int rank, int n_steps) {

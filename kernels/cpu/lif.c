@@ -16,7 +16,7 @@ static void take_ring(struct lif *s) {
   const int d = s->net->max_delay;
   const size_t width = s->net->wide ? sizeof(int64_t) : sizeof(int32_t);
   s->flags_at = (size_t)s->n_blocks * LIF_BLOCK * width;
-  s->slot_bytes = in_lines(s->flags_at + (size_t)s->n_blocks);
+  s->slot_bytes = in_lines(s->flags_at + (size_t)s->n_blocks + 1); /* never empty, even without rows */
   s->ring = mem_zero(d, s->slot_bytes);
   s->slot = NEW(char *, 2 * (int64_t)d);
   for (int64_t i = 0; i < 2 * (int64_t)d; i++) s->slot[i] = s->ring + (size_t)(i % d) * s->slot_bytes;
