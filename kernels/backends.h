@@ -12,6 +12,8 @@ extern const struct backend backend_cpu;
 extern const struct lif_backend lif_plain;
 extern const struct backend backend_cuda;
 extern const struct transport transport_mpi;
+/* mpi for arrays in device memory: staged through the host. */
+extern const struct transport transport_staged;
 extern const struct transport transport_nccl;
 
 #endif

@@ -39,3 +39,4 @@ static struct status open_nothing(struct comm *comm) {
 }
 
 const struct transport transport_nccl = {.name = "nccl", .open = open_nothing};
+const struct transport transport_staged = {.name = "mpi", .open = open_nothing};

@@ -87,7 +87,7 @@ static struct status choose_transport(const struct comm *world, struct job *job)
     return failure(EXIT_USAGE, "--transport nccl: it joins GPUs, but the device is %s", job->backend->name);
   const bool nccl =
       !strcmp(job->transport, "nccl") || (!strcmp(job->transport, "auto") && on_gpu && world->size > 1);
-  job->via = nccl ? &transport_nccl : &transport_mpi;
+  job->via = nccl ? &transport_nccl : on_gpu ? &transport_staged : &transport_mpi;
   return fine();
 }
 

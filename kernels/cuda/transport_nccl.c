@@ -1,9 +1,249 @@
-/* Rows in device memory through NCCL. */
+/* Rows in device memory through NCCL, one rank a GPU. Halo rows travel on a stream of their own beside the
+ * work on own rows; begin and end only order the two streams by events, the host never waits. Sums are formed
+ * in rank order by sending every rank its segment of all others: as many bytes as a ring all-reduce, and the
+ * same bits on every run. */
 #include "backends.h"
+#include "gpu.h"
+#include "halo_device.h"
+#include "mem.h"
+#include "rows.h"
 
-static struct status open_nothing(struct comm *comm) {
-  (void)comm;
-  return failure(EXIT_DEVICE, "--transport nccl: runs on several GPUs are not there yet; use one rank");
+#include <nccl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct nccl_state {
+  ncclComm_t nccl;
+  cudaStream_t stream;
+  cudaEvent_t ready, done; /* own rows may be read; halo rows have arrived */
+  struct halo_device halo;
+  float *segment; /* [size][segment_floats] */
+  int64_t segment_floats;
+  pthread_t watcher;
+  atomic_bool closing;
+};
+
+static void check_nccl_at(const char *file, int line, ncclResult_t code, const char *call, ncclComm_t comm) {
+  if (code == ncclSuccess || code == ncclInProgress) return;
+  die_at(file, line, EXIT_RUNTIME, "NCCL: %s: %s (%s)", call, ncclGetErrorString(code),
+         ncclGetLastError(comm));
+}
+#define CHECK_NCCL(comm, call) check_nccl_at(__FILE__, __LINE__, (call), #call, (comm))
+
+/* ---- open and close ---- */
+
+/* A GPU as seen from every host: its UUID. */
+struct card {
+  char uuid[16];
+};
+
+static struct status one_rank_a_gpu(const struct comm *comm) {
+  struct card mine, *all = mem_alloc(comm->size, sizeof mine);
+  struct cudaDeviceProp about;
+  int device;
+  CHECK_CUDA(cudaGetDevice(&device));
+  CHECK_CUDA(cudaGetDeviceProperties(&about, device));
+  memcpy(mine.uuid, about.uuid.bytes, sizeof mine.uuid);
+  comm_gather(comm, &mine, sizeof mine, all);
+  struct status s = fine();
+  for (int a = 0; a < comm->size && !s.code; a++)
+    for (int b = a + 1; b < comm->size && !s.code; b++)
+      if (!memcmp(&all[a], &all[b], sizeof mine))
+        s = failure(EXIT_DEVICE,
+                    "--transport nccl: ranks %d and %d would share one GPU; start one rank a GPU, or use "
+                    "--transport mpi",
+                    a, b);
+  mem_free(all);
+  return s;
 }
 
-const struct transport transport_nccl = {.name = "nccl", .open = open_nothing};
+/* Errors of transfers that run beside us show up here: a dead peer must end the job, not stall it. */
+static void *watch(void *self) {
+  struct nccl_state *s = self;
+  const struct timespec pause = {0, 500000000};
+  while (!atomic_load(&s->closing)) {
+    ncclResult_t error = ncclSuccess;
+    if (ncclCommGetAsyncError(s->nccl, &error) == ncclSuccess && error != ncclSuccess &&
+        error != ncclInProgress)
+      DIE(EXIT_RUNTIME, "NCCL: an exchange failed: %s (%s)", ncclGetErrorString(error),
+          ncclGetLastError(s->nccl));
+    nanosleep(&pause, NULL);
+  }
+  return NULL;
+}
+
+static void join(struct comm *comm, struct nccl_state *s) {
+  ncclUniqueId id;
+  if (comm->rank == 0) CHECK_NCCL(NULL, ncclGetUniqueId(&id));
+  comm_share(comm, &id, sizeof id, 0);
+  CHECK_NCCL(NULL, ncclCommInitRank(&s->nccl, comm->size, id, comm->rank));
+  CHECK_CUDA(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+  CHECK_CUDA(cudaEventCreateWithFlags(&s->ready, cudaEventDisableTiming));
+  CHECK_CUDA(cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming));
+  if (pthread_create(&s->watcher, NULL, watch, s)) DIE(EXIT_RUNTIME, "cannot start the NCCL watcher thread");
+}
+
+static struct status open_nccl(struct comm *comm) {
+  /* NVLink multicast has been seen to hang; NCCL's own warnings belong in the log. */
+  setenv("NCCL_NVLS_ENABLE", "0", 0);
+  setenv("NCCL_DEBUG", "WARN", 0);
+  TRY(one_rank_a_gpu(comm));
+  struct nccl_state *s = NEW_ZERO(struct nccl_state, 1);
+  comm->via = &transport_nccl;
+  comm->via_state = s;
+  if (comm->size > 1) join(comm, s);
+  return fine();
+}
+
+static void close_nccl(struct comm *comm) {
+  struct nccl_state *s = comm->via_state;
+  if (comm->size > 1) {
+    atomic_store(&s->closing, true);
+    pthread_join(s->watcher, NULL);
+    CHECK_CUDA(cudaStreamSynchronize(s->stream));
+    CHECK_NCCL(s->nccl, ncclCommDestroy(s->nccl));
+    CHECK_CUDA(cudaEventDestroy(s->ready));
+    CHECK_CUDA(cudaEventDestroy(s->done));
+    CHECK_CUDA(cudaStreamDestroy(s->stream));
+  }
+  halo_device_free(&s->halo);
+  gpu_free(s->segment);
+  mem_free(s);
+  comm->via = NULL, comm->via_state = NULL;
+}
+
+/* ---- halo ---- */
+
+/* The transport's stream goes on where the work has got to. */
+static void follow_work(struct nccl_state *s) {
+  CHECK_CUDA(cudaEventRecord(s->ready, gpu_stream()));
+  CHECK_CUDA(cudaStreamWaitEvent(s->stream, s->ready, 0));
+}
+
+static void arrived(struct nccl_state *s) {
+  CHECK_CUDA(cudaEventRecord(s->done, s->stream));
+}
+
+static void wait_for_arrival(struct nccl_state *s) {
+  CHECK_CUDA(cudaStreamWaitEvent(gpu_stream(), s->done, 0));
+}
+
+static void send_run(struct nccl_state *s, const void *from, eidx rows, size_t row_bytes, int peer) {
+  if (rows > 0)
+    CHECK_NCCL(s->nccl, ncclSend(from, (size_t)rows * row_bytes, ncclChar, peer, s->nccl, s->stream));
+}
+
+static void receive_run(struct nccl_state *s, void *to, eidx rows, size_t row_bytes, int peer) {
+  if (rows > 0)
+    CHECK_NCCL(s->nccl, ncclRecv(to, (size_t)rows * row_bytes, ncclChar, peer, s->nccl, s->stream));
+}
+
+static void exchange_begin(const struct comm *comm, const struct halo *h, void *rows, lidx n_own,
+                           size_t row_bytes) {
+  if (h->n_peers == 0) return;
+  struct nccl_state *s = comm->via_state;
+  halo_device_prepare(&s->halo, h, (size_t)h->send_ptr[h->n_peers] * row_bytes, 0);
+  char *halo_rows = (char *)rows + (size_t)n_own * row_bytes, *packed = s->halo.packed;
+  follow_work(s);
+  rows_pack(s->stream, rows, s->halo.send_row, s->halo.n_send, (int64_t)row_bytes / 4, packed);
+  CHECK_NCCL(s->nccl, ncclGroupStart());
+  for (int p = 0; p < h->n_peers; p++) {
+    send_run(s, packed + (size_t)h->send_ptr[p] * row_bytes, h->send_ptr[p + 1] - h->send_ptr[p], row_bytes,
+             h->peer[p]);
+    receive_run(s, halo_rows + (size_t)h->recv_ptr[p] * row_bytes, h->recv_ptr[p + 1] - h->recv_ptr[p],
+                row_bytes, h->peer[p]);
+  }
+  CHECK_NCCL(s->nccl, ncclGroupEnd());
+  arrived(s);
+}
+
+static void exchange_end(const struct comm *comm, const struct halo *h) {
+  if (h->n_peers > 0) wait_for_arrival(comm->via_state);
+}
+
+static void reduce_begin(const struct comm *comm, const struct halo *h, float *rows, lidx n_own, int width) {
+  if (h->n_peers == 0) return;
+  struct nccl_state *s = comm->via_state;
+  const size_t row_bytes = (size_t)width * sizeof(float);
+  halo_device_prepare(&s->halo, h, 0, (size_t)h->send_ptr[h->n_peers] * row_bytes);
+  const char *halo_rows = (const char *)rows + (size_t)n_own * row_bytes;
+  char *in = s->halo.arrived;
+  follow_work(s);
+  CHECK_NCCL(s->nccl, ncclGroupStart());
+  for (int p = 0; p < h->n_peers; p++) {
+    send_run(s, halo_rows + (size_t)h->recv_ptr[p] * row_bytes, h->recv_ptr[p + 1] - h->recv_ptr[p],
+             row_bytes, h->peer[p]);
+    receive_run(s, in + (size_t)h->send_ptr[p] * row_bytes, h->send_ptr[p + 1] - h->send_ptr[p], row_bytes,
+                h->peer[p]);
+  }
+  CHECK_NCCL(s->nccl, ncclGroupEnd());
+  arrived(s);
+}
+
+static void reduce_end(const struct comm *comm, const struct halo *h, float *rows, int width) {
+  if (h->n_peers == 0) return;
+  struct nccl_state *s = comm->via_state;
+  wait_for_arrival(s);
+  halo_device_add(&s->halo, h, rows, width);
+}
+
+/* ---- sums ---- */
+
+/* Rank r's segment of n floats. */
+static int64_t segment_start(int64_t n, int64_t length, int r) {
+  return r * length < n ? r * length : n;
+}
+
+static void sum(const struct comm *comm, float *x, int64_t n) {
+  if (comm->size == 1 || n == 0) return;
+  struct nccl_state *s = comm->via_state;
+  const int R = comm->size, me = comm->rank;
+  const int64_t length = (n + R - 1) / R, mine = segment_start(n, length, me);
+  const int64_t count = segment_start(n, length, me + 1) - mine;
+  if (length > s->segment_floats) {
+    gpu_free(s->segment);
+    s->segment = GPU_ZERO(float, length *R);
+    s->segment_floats = length;
+  }
+  const size_t word = sizeof(float);
+  follow_work(s);
+  CHECK_NCCL(s->nccl, ncclGroupStart());
+  for (int r = 0; r < R; r++) {
+    const int64_t at = segment_start(n, length, r);
+    send_run(s, x + at, segment_start(n, length, r + 1) - at, word, r);
+    receive_run(s, s->segment + r * length, count, word, r);
+  }
+  CHECK_NCCL(s->nccl, ncclGroupEnd());
+  rows_sum(s->stream, s->segment, R, length, count, x + mine);
+  CHECK_NCCL(s->nccl, ncclGroupStart());
+  for (int r = 0; r < R; r++) {
+    if (r == me) continue;
+    const int64_t at = segment_start(n, length, r);
+    send_run(s, x + mine, count, word, r);
+    receive_run(s, x + at, segment_start(n, length, r + 1) - at, word, r);
+  }
+  CHECK_NCCL(s->nccl, ncclGroupEnd());
+  arrived(s);
+  wait_for_arrival(s);
+}
+
+/* Small lists in host memory: MPI carries them. */
+static void gather(const struct comm *comm, const void *mine, int64_t bytes, void *all, int64_t capacity,
+                   int64_t *sizes) {
+  transport_mpi.gather(comm, mine, bytes, all, capacity, sizes);
+}
+
+const struct transport transport_nccl = {.name = "nccl",
+                                         .open = open_nccl,
+                                         .close = close_nccl,
+                                         .exchange_begin = exchange_begin,
+                                         .exchange_end = exchange_end,
+                                         .reduce_begin = reduce_begin,
+                                         .reduce_end = reduce_end,
+                                         .sum = sum,
+                                         .gather = gather};

@@ -1,6 +1,6 @@
 /* How rows and gradients travel between ranks. All entries are required. A transport belongs to a
- * communicator: the state hangs on comm->via_state. Arrays are where the transport's backend keeps them (mpi:
- * host memory). */
+ * communicator: the state hangs on comm->via_state. Arrays of rows and of `sum` are where the backend keeps them (mpi: host
+ * memory; nccl, and mpi beside the cuda backend: device memory); those of `gather` are host memory. */
 #ifndef FASCICLE_TRANSPORT_H
 #define FASCICLE_TRANSPORT_H
 
@@ -10,8 +10,7 @@
 struct transport {
   const char *name;
 
-  /* Set comm->via and comm->via_state / undo it. */
-  /* Collective and agreed; EXIT_DEVICE when it cannot work here. */
+  /* Set comm->via and comm->via_state. Collective and agreed; EXIT_DEVICE when it cannot work here. */
   struct status (*open)(struct comm *comm);
   void (*close)(struct comm *comm);
 

@@ -1,0 +1,52 @@
+#include "gpu.h"
+#include "rows.h"
+
+enum { THREADS = 256 };
+
+static unsigned blocks_for(int64_t n) {
+  return (unsigned)((n + THREADS - 1) / THREADS);
+}
+
+static __global__ void pack(const uint32_t *rows, const int32_t *row, int64_t n, int64_t words,
+                            uint32_t *packed) {
+  const int64_t at = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+  if (at >= n * words) return;
+  const int64_t i = at / words;
+  packed[at] = rows[row[i] * words + at - i * words];
+}
+
+static __global__ void add(float *rows, const int32_t *row, int64_t n, int64_t width, const float *arrived) {
+  const int64_t at = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+  if (at >= n * width) return;
+  const int64_t i = at / width;
+  rows[row[i] * width + at - i * width] += arrived[at];
+}
+
+static __global__ void sum_parts(const float *parts, int n_parts, int64_t stride, int64_t n, float *sum) {
+  const int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+  if (i >= n) return;
+  float total = parts[i];
+  for (int p = 1; p < n_parts; p++) total += parts[p * stride + i];
+  sum[i] = total;
+}
+
+void rows_pack(cudaStream_t stream, const void *rows, const int32_t *row, int64_t n, int64_t words,
+               void *packed) {
+  if (n * words == 0) return;
+  pack<<<blocks_for(n * words), THREADS, 0, stream>>>((const uint32_t *)rows, row, n, words,
+                                                      (uint32_t *)packed);
+  CHECK_CUDA(cudaGetLastError());
+}
+
+void rows_add(cudaStream_t stream, float *rows, const int32_t *row, int64_t n, int64_t width,
+              const float *arrived) {
+  if (n * width == 0) return;
+  add<<<blocks_for(n * width), THREADS, 0, stream>>>(rows, row, n, width, arrived);
+  CHECK_CUDA(cudaGetLastError());
+}
+
+void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stride, int64_t n, float *sum) {
+  if (n == 0) return;
+  sum_parts<<<blocks_for(n), THREADS, 0, stream>>>(parts, n_parts, stride, n, sum);
+  CHECK_CUDA(cudaGetLastError());
+}

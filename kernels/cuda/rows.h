@@ -1,0 +1,27 @@
+/* Rows of state arrays on their way between ranks: packed, added, summed. Launchers on a given stream; sizes
+ * of 0 are skipped. */
+#ifndef FASCICLE_ROWS_DEVICE_H
+#define FASCICLE_ROWS_DEVICE_H
+
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* packed[i] = rows[row[i]], i < n; rows of `words` 4-byte words. */
+void rows_pack(cudaStream_t stream, const void *rows, const int32_t *row, int64_t n, int64_t words,
+               void *packed);
+
+/* rows[row[i]] += arrived[i]; no row occurs twice in `row`. */
+void rows_add(cudaStream_t stream, float *rows, const int32_t *row, int64_t n, int64_t width,
+              const float *arrived);
+
+/* sum[i] = parts[0][i] + parts[1][i] + ... in that order; parts [n_parts][stride]. */
+void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stride, int64_t n, float *sum);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
