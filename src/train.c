@@ -1,5 +1,4 @@
 /* fascicle train: set the run up, resume it, and say how it ended. */
-#include "plan.h"
 #include "train.h"
 #include "fields.h"
 #include "log.h"
@@ -75,7 +74,7 @@ static struct status fits(const struct training *t, const struct rnn_shape *shap
   if (bytes <= t->job->memory_bytes) return fine();
   return failure(
       EXIT_USAGE,
-      "training needs %.2f GiB on a rank, %.2f GiB are allowed: use more --parts, a smaller batch or "
+      "training needs %.3g GiB on a rank, %.3g GiB are allowed: use more --parts, a smaller batch or "
       "steps_per_window, or raise --memory",
       (double)bytes / gib, (double)t->job->memory_bytes / gib);
 }
@@ -102,12 +101,13 @@ static struct status open_rnn(struct training *t) {
 
 static struct status open_all(struct training *t, const struct request_line *line) {
   const struct train_config *c = &t->config;
-  const int parts = t->job->parts > 0 ? (int)t->job->parts : 1;
+  int parts = (int)t->job->parts;
+  TRY(corpus_open(t->world, line->text, c, &t->corpus));
+  if (parts == 0) TRY(train_choose_parts(t, line->graph, &parts));
   TRY(job_grid(t->world, t->job, parts, &t->grid));
   if (c->batch < t->grid.replicas)
     return failure(EXIT_USAGE, "\"batch\" is %lld, but there are %d replicas; raise it, or use more --parts",
                    (long long)c->batch, t->grid.replicas);
-  TRY(corpus_open(t->world, line->text, c, &t->corpus));
   TRY(network_open(t->world, &t->grid, line->graph, c->n_input, c->n_output, &t->network));
   return open_rnn(t);
 }
@@ -229,27 +229,6 @@ static void print_result(const struct training *t) {
   json_decref(result);
 }
 
-/* Was the run as large as `fascicle plan` says? This rank's own share, on the host. */
-static void check_memory(const struct training *t) {
-  const struct graph *g = &t->network.graph;
-  const struct train_config *c = &t->config;
-  if (strcmp(t->job->backend->name, "cpu")) return;
-  const struct plan_share share = {g->n_own, g->n_halo, g->near.n_edges, g->far.n_edges};
-  const struct plan_graph graph = {
-      .n_nodes = g->n_global, .n_edges = t->network.facts.n_edges, .parts = t->grid.parts};
-  const struct plan_training training = {.shape = {.batch = t->rnn.shape.batch,
-                                                   .steps = t->rnn.shape.steps,
-                                                   .microsteps = t->rnn.shape.microsteps},
-                                         .vocabulary = t->rnn.shape.vocabulary,
-                                         .embedding = t->rnn.shape.embedding,
-                                         .n_input = c->n_input,
-                                         .n_output = c->n_output,
-                                         .replicas = t->grid.replicas,
-                                         .characters = t->corpus.n_train + t->corpus.n_validation};
-  const struct plan_memory predicted = plan_train_memory(t->job->backend, &graph, &share, &training);
-  plan_check(&predicted, 0, mem_peak());
-}
-
 static struct status run_in_folder(struct training *t, const struct request_line *line) {
   char graph[FILE_PATH], text[FILE_PATH];
   TRY(rundir_open(t->world, t->job, &t->dir));
@@ -258,7 +237,7 @@ static struct status run_in_folder(struct training *t, const struct request_line
   TRY(describe_run(t, line, graph, text));
   TRY(rundir_metrics(t->world, &t->dir, t->done.step, t->provenance));
   TRY(train_loop(t));
-  check_memory(t);
+  train_check_memory(t);
   print_result(t);
   return fine();
 }

@@ -34,6 +34,13 @@ struct training {
  * (EXIT_RUNTIME). Agreed. */
 struct status train_loop(struct training *t);
 
+/* Without --parts: the fewest parts whose largest share fits what a rank may use, by the counts that `plan`
+ * goes by; all ranks when none fits, so that the refusal names the least. Agreed. */
+struct status train_choose_parts(const struct training *t, const char *graph, int *parts);
+
+/* At the end: was the run as large as `plan` says? This rank's share. */
+void train_check_memory(const struct training *t);
+
 /* Write the checkpoint of the steps done. Agreed. */
 struct status train_save(struct training *t);
 

@@ -19,12 +19,14 @@ with Folder() as folder:
     out = folder / "out"
 
     def bad(values, *words, code=2, ranks=1, **more):
-        refused(train(ranks, more.get("graph", graph), more.get("text", text), out, values, code=code), *words)
+        limit = ("--memory", more["memory"]) if "memory" in more else ()
+        refused(train(ranks, more.get("graph", graph), more.get("text", text), out, values, *limit, code=code), *words)
         check(not out.exists(), "no folder is made for bad input")
 
     bad({"n_input": 121}, "n_input", "121", "120 neurons")
     bad({"n_output": 5000}, "n_output", "5000")
     bad({"batch": 2}, "batch", "3 replicas", ranks=3)
+    bad({"batch": 64}, "GiB", "--parts", code=2, memory=0.001)
     bad({"steps_per_window": 5000}, "text.txt", "5000", code=65)
     bad({"learning_rate": 1}, "learning_rate", "known are")
     bad({"batch": "many"}, "batch", "integer")

@@ -1,0 +1,55 @@
+/* How many parts a run needs, and whether it took what was foreseen. */
+#include "log.h"
+#include "mem.h"
+#include "plan.h"
+#include "train.h"
+
+#include <string.h>
+
+static struct plan_training plan_of(const struct training *t, int batch, int replicas) {
+  const struct train_config *c = &t->config;
+  return (struct plan_training){
+      .shape = {.batch = batch, .steps = (int)c->steps_per_window, .microsteps = (int)c->microsteps},
+      .vocabulary = t->corpus.vocabulary.n,
+      .embedding = (int)c->embedding,
+      .n_input = c->n_input,
+      .n_output = c->n_output,
+      .replicas = replicas,
+      .characters = t->corpus.n_train + t->corpus.n_validation};
+}
+
+static int64_t bytes_with(const struct training *t, const struct connectome_facts *facts, int parts) {
+  const int replicas = t->world->size / parts;
+  const int batch = (int)((t->config.batch + replicas - 1) / replicas);
+  const struct plan_training training = plan_of(t, batch, replicas);
+  struct plan_graph graph;
+  plan_guess(facts->n_nodes, facts->n_edges, 1, 1, parts, &graph);
+  const struct plan_memory m = plan_train_memory(t->job->backend, &graph, plan_largest(&graph), &training);
+  plan_graph_free(&graph);
+  return m.total;
+}
+
+struct status train_choose_parts(const struct training *t, const char *path, int *parts) {
+  const int size = t->world->size;
+  struct connectome_file *file;
+  TRY(connectome_open(t->world, path, &file));
+  const struct connectome_facts facts = *connectome_facts(file);
+  connectome_close(file);
+  int64_t memory = t->job->memory_bytes;
+  comm_min_i64(t->world, &memory, 1);
+  *parts = size;
+  for (int p = size; p >= 1; p--)
+    if (size % p == 0 && size / p <= t->config.batch && bytes_with(t, &facts, p) <= memory) *parts = p;
+  return fine();
+}
+
+void train_check_memory(const struct training *t) {
+  const struct graph *g = &t->network.graph;
+  if (strcmp(t->job->backend->name, "cpu")) return;
+  const struct plan_share share = {g->n_own, g->n_halo, g->near.n_edges, g->far.n_edges};
+  const struct plan_graph graph = {
+      .n_nodes = g->n_global, .n_edges = t->network.facts.n_edges, .parts = t->grid.parts};
+  const struct plan_training training = plan_of(t, t->rnn.shape.batch, t->grid.replicas);
+  const struct plan_memory predicted = plan_train_memory(t->job->backend, &graph, &share, &training);
+  plan_check(&predicted, 0, mem_peak());
+}
