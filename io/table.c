@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct table_reader *const readers[] = {&text_reader};
+static const struct table_reader *const readers[] = {&feather_reader, &text_reader};
 enum { N_READERS = sizeof readers / sizeof *readers, HEAD = 64 };
 
 /* Formats that people pass by mistake, by their first bytes. */

@@ -33,7 +33,7 @@ struct table_reader {
   void (*close)(struct table *table); /* accepts a state that open left half made */
 };
 
-extern const struct table_reader text_reader;
+extern const struct table_reader text_reader, feather_reader;
 
 /* ---- numbers written as text ---- */
 
