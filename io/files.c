@@ -48,6 +48,8 @@ static struct status check_space(const char *path, const char *folder, int64_t b
 struct status file_may_write(const char *path, int64_t bytes, bool force) {
   char folder[FILE_PATH];
   if (!*path) return failure(EXIT_OUTPUT, "cannot write: the name of the output file is empty");
+  if (path[strlen(path) - 1] == '/')
+    return failure(EXIT_OUTPUT, "%s: cannot write: this names a folder; add a file name", path);
   folder_of(path, folder);
   TRY(check_folder(path, folder));
   struct stat info;
@@ -82,8 +84,11 @@ struct status file_publish(const char *tmp, const char *path) {
   char folder[FILE_PATH];
   folder_of(path, folder);
   TRY(file_sync(tmp));
-  if (rename(tmp, path))
-    return failure(EXIT_OUTPUT, "%s: cannot rename %s to it: %s", path, tmp, strerror(errno));
+  if (rename(tmp, path)) {
+    const int why = errno;
+    unlink(tmp);
+    return failure(EXIT_OUTPUT, "%s: cannot rename %s to it: %s", path, tmp, strerror(why));
+  }
   return sync_path(folder, O_RDONLY | O_DIRECTORY);
 }
 

@@ -18,7 +18,8 @@ struct status file_tmp_name(const char *path, char tmp[FILE_PATH]);
 /* fsync a file. On a network file system every host that wrote must do so. */
 struct status file_sync(const char *path);
 
-/* fsync PATH.tmp, rename it to PATH, fsync the folder. EXIT_OUTPUT with the system's own words. */
+/* fsync PATH.tmp, rename it to PATH, fsync the folder. EXIT_OUTPUT with the system's own words; a file that
+ * cannot be renamed is removed. */
 struct status file_publish(const char *tmp, const char *path);
 
 /* A whole small file, in the same way. */

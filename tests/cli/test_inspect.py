@@ -137,6 +137,7 @@ def test_output_that_cannot_be_written(tables):
     refused(OUTPUT, ("--force",), *words, tables.path("graph.h5"))
     refused(OUTPUT, ("no/such",), *words, tables.path("no/such/graph.h5"))
     refused(OUTPUT, ("graph.h5",), *words, tables.path("graph.h5/x.h5"))
+    refused(OUTPUT, ("new/",), *words, tables.path("new/"))
     refused(OUTPUT, ("/proc",), *words, "/proc/graph.h5")
 
 
