@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct bench *const benches[] = {&bench_recurrence, &bench_lif, &bench_io};
+static const struct bench *const benches[] = {&bench_recurrence, &bench_lif, &bench_halo, &bench_io};
 enum { N_BENCHES = sizeof benches / sizeof *benches };
 
 static const struct usage usage = {

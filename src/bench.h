@@ -21,6 +21,7 @@ struct bench {
 
 extern const struct bench bench_recurrence;
 extern const struct bench bench_lif;
+extern const struct bench bench_halo;
 extern const struct bench bench_io;
 
 /* One measured case. */
