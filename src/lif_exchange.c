@@ -139,7 +139,7 @@ static void swap_headers(struct lif_exchange *x, const struct comm *comm, const 
   memset(&h, 0, sizeof h);
   h.n_spikes = mine->n, h.request = request, h.fault = fault;
   h.dense = mask_bytes(x, comm->rank, mine->n_steps) < list_bytes(mine->n, mine->n_steps);
-  comm->via->gather(comm, &h, sizeof h, x->header, x->size * (int64_t)sizeof h, x->bytes);
+  comm_gather(comm, &h, sizeof h, x->header);
 }
 
 void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm, const struct lif_spikes *mine,
