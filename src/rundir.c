@@ -92,6 +92,7 @@ static struct status take_folder(const struct job *job, struct rundir *dir) {
   if (old && job->force) TRY(remove_run(dir));
   rundir_file(dir, "checkpoints", path);
   TRY(folder_make(path));
+  TRY(rundir_sweep(path));
   rundir_file(dir, "again", path);
   TRY(file_remove(path));
   rundir_file(dir, "log.txt", path);
@@ -120,7 +121,9 @@ struct status rundir_below(const struct comm *comm, const struct rundir *above, 
   rundir_file(above, name, path);
   TRY(set_path(dir, path));
   rundir_file(dir, "checkpoints", path);
-  return agree(comm, dir->leader ? folder_make(path) : fine());
+  struct status s = dir->leader ? folder_make(path) : fine();
+  if (dir->leader && !s.code) s = rundir_sweep(path);
+  return agree(comm, s);
 }
 
 void rundir_close(struct rundir *dir) {

@@ -76,6 +76,10 @@ struct status rundir_find_checkpoint(const struct comm *comm, const struct rundi
 /* The step of the newest complete checkpoint in a run's folder, by its `latest`; -1 without one. Local. */
 int64_t rundir_latest(const char *folder);
 
+/* Remove what a killed run left unfinished (NAME.tmp) in a folder; rundir_open does so for checkpoints/.
+ * Local. */
+struct status rundir_sweep(const char *folder);
+
 /* For the message that a checkpoint is damaged: the newest one before `path` in its folder, or "" . Local. */
 void rundir_checkpoint_before(const char *path, char before[FILE_PATH]);
 

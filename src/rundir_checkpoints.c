@@ -82,6 +82,21 @@ int64_t rundir_latest(const char *folder) {
   return get_pointer(&dir, "latest");
 }
 
+struct status rundir_sweep(const char *folder) {
+  struct status s = fine();
+  DIR *open = opendir(folder);
+  for (struct dirent *entry; open && !s.code && (entry = readdir(open));) {
+    char path[FILE_PATH];
+    const char *dot = strrchr(entry->d_name, '.');
+    if (!dot || strcmp(dot, ".tmp") ||
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= FILE_PATH)
+      continue;
+    s = file_remove(path);
+  }
+  if (open) closedir(open);
+  return s;
+}
+
 /* ---- rotation ---- */
 
 static struct status remove_old(const struct rundir *dir) {

@@ -13,9 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* When a process started, in clock ticks since boot; 0 when there is none. Tells a process from a later one
- * with the same number. */
+/* When a process started, in clock ticks since boot; 0 when there is none, or only its entry is left (a
+ * zombie). Tells a process from a later one with the same number. */
 static json_int_t process_start(pid_t pid) {
+  enum { STATE = 3, START = 22 }; /* fields of /proc/PID/stat; field 2 is a name that may hold blanks */
   char path[64], text[1024];
   snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
   FILE *file = fopen(path, "re");
@@ -23,8 +24,11 @@ static json_int_t process_start(pid_t pid) {
   const size_t n = fread(text, 1, sizeof text - 1, file);
   fclose(file);
   text[n] = 0;
-  char *at = strrchr(text, ')'); /* field 2 is a name that may hold blanks; start time is field 22 */
-  for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
+  char *at = strrchr(text, ')');
+  for (int field = STATE - 1; at && field < START; field++) {
+    at = strchr(at + 1, ' ');
+    if (at && field == STATE - 1 && (at[1] == 'Z' || at[1] == 'X')) return 0;
+  }
   return at ? atoll(at) : 0;
 }
 
@@ -111,18 +115,31 @@ static struct status claim(const char *path, int fd) {
   return s;
 }
 
+/* One attempt; fine and *fd -1 when the file vanished meanwhile. */
+static struct status try_take(const char *path, int *fd) {
+  *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (*fd < 0) return failure(EXIT_OUTPUT, "%s: cannot open: %s", path, strerror(errno));
+  const struct status s = claim(path, *fd);
+  if (!s.code && still_there(path, *fd)) return s;
+  close(*fd);
+  *fd = -1;
+  return s;
+}
+
+/* A run that was just killed may need a moment to be gone: refused only after LOCK_PATIENCE attempts. */
 struct status runlock_take(const char *folder, int *fd) {
+  enum { LOCK_PATIENCE = 20 };
+  const struct timespec pause = {0, 100000000};
   char path[FILE_PATH];
+  struct status s = fine();
+  *fd = -1;
   snprintf(path, sizeof path, "%s/lock", folder);
-  for (;;) {
-    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (*fd < 0) return failure(EXIT_OUTPUT, "%s: cannot open: %s", path, strerror(errno));
-    const struct status s = claim(path, *fd);
-    if (!s.code && still_there(path, *fd)) return s;
-    close(*fd);
-    *fd = -1;
-    if (s.code) return s;
+  for (int i = 0; i < LOCK_PATIENCE && *fd < 0; i++) {
+    if (i) nanosleep(&pause, NULL);
+    s = try_take(path, fd);
   }
+  if (!s.code && *fd < 0) return failure(EXIT_OUTPUT, "%s: it comes and goes; try again", path);
+  return s;
 }
 
 void runlock_touch(int fd) {

@@ -236,13 +236,18 @@ static struct status run_steps(struct trial *t, struct lif_fault *fault, bool *s
 
 static struct status merge(struct trial *t, struct trial_result *result) {
   struct status s = fine();
-  watchdog_pause("merging spike segments");
   comm_barrier(t->comm); /* every rank's last segment is in place */
+  watchdog_pause("merging spike segments");
   if (t->comm->rank == 0) s = trace_merge(t->dir->path, t->provenance, false, &result->trace);
   s = agree(t->comm, s);
   watchdog_resume();
+  if (s.code) return s;
   comm_share(t->comm, &result->trace, sizeof result->trace, 0);
-  result->merged = !s.code;
+  result->merged = true;
+  rundir_record(t->dir,
+                json_pack("{s:s, s:I, s:I, s:s}", "record", "merged", "step",
+                          (json_int_t)result->trace.last_step + 1, "spikes",
+                          (json_int_t)result->trace.n_spikes, "spikes_digest", result->trace.spikes_digest));
   return s;
 }
 

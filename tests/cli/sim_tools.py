@@ -34,11 +34,14 @@ def run_tests(module, workers=4):
 
     def one(name):
         with tempfile.TemporaryDirectory() as here.folder:
-            started = time.time()
+            started, here.started = time.time(), []
             try:
                 module[name]()
             except Exception as error:
                 raise AssertionError(name) from error
+            finally:
+                for process in here.started:
+                    kill_all(process)
             print(f"{name} passed in {time.time() - started:.1f} s", flush=True)
 
     names = [name for name in module if name.startswith("test_")]
@@ -115,17 +118,41 @@ def start(graph, config, steps, output, *words, n=1, log="log"):
     """Begin a run; a process. Its stderr goes to a file."""
     command = [ranks, str(n), fascicle, "simulate", graph, "--config", config, "--steps", str(steps), "--output", path(output)]
     with open(path(log), "w") as file:
-        return subprocess.Popen(command + list(map(str, words)), stderr=file, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(command + list(map(str, words)), stderr=file, stdout=subprocess.DEVNULL,
+                                   start_new_session=True)
+    here.started.append(process)
+    return process
+
+
+def children(process):
+    """Process ids of the ranks that a launcher has started, or the process itself when it is the only rank."""
+    text = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(process.pid)], capture_output=True, text=True).stdout
+    return [int(line.split()[0]) for line in text.splitlines() if line.split()[1].startswith("fascicle")] or [process.pid]
+
+
+def kill_all(process):
+    """SIGKILL to the launcher and all that it started, as when a host dies."""
+    while True:
+        text = subprocess.run(["ps", "-o", "pid=,stat=", "-s", str(process.pid)], capture_output=True, text=True).stdout
+        living = [int(line.split()[0]) for line in text.splitlines() if not line.split()[1].startswith("Z")]
+        if not living:
+            break
+        for pid in living:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.02)
+    process.wait(60)
 
 
 def ranks_of(process, n):
-    """Process ids of the ranks below a launcher (or the process itself)."""
+    """Process ids of the n ranks; waits until they are there."""
     if n == 1:
         return [process.pid]
     until = time.time() + 60
     while time.time() < until:
-        text = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(process.pid)], capture_output=True, text=True).stdout
-        found = [int(line.split()[0]) for line in text.splitlines() if line.split()[1].startswith("fascicle")]
+        found = children(process)
         if len(found) == n:
             return found
         time.sleep(0.05)

@@ -1,10 +1,12 @@
 # seconds: 300
 """One rank dies or stalls: the job ends within seconds, nothing that was finished is lost, and the run can go on."""
 import os
+import random
 import signal
+import subprocess
 import time
 
-from sim_tools import Spikes, check, path, random_net, ranks_of, run, run_tests, simulate, start, wait_for, wait_steps, write_json
+from sim_tools import Spikes, check, kill_all, path, random_net, ranks_of, run, run_tests, simulate, start, wait_for, wait_steps, write_json
 
 LONG = 2000000
 CONFIG = {"threshold": 150, "decay_shifts": [4], "refractory_steps": 3, "seed": 12,
@@ -12,9 +14,13 @@ CONFIG = {"threshold": 150, "decay_shifts": [4], "refractory_steps": 3, "seed": 
           "record": {"spikes": {"indices": list(range(20))}}}
 
 
-def begin(n, *words):
+def begin(n, *words, save=False):
+    """A run that has a checkpoint: every 4000 steps, or asked for."""
     graph, config = random_net(300, 6000, (2, 6), seed=10).write(), write_json("config.json", CONFIG)
     process = start(graph, config, LONG, "run", "--checkpoint-every", 4000, *words, n=n)
+    if save:
+        wait_steps("run", 2000)
+        os.kill(ranks_of(process, n)[0], signal.SIGUSR2)
     wait_for(lambda: os.path.exists(path("run/checkpoints/latest")), "a checkpoint")
     wait_steps("run", 6000)
     return graph, config, process
@@ -52,9 +58,42 @@ def test_sigkill_alone():
     goes_on(graph, config, 1)
 
 
+def test_killed_before_a_checkpoint():
+    """Nothing to go on from: --resume auto starts anew, and what the dead run wrote does no harm."""
+    graph, config = random_net(300, 6000, (2, 6), seed=11).write(), write_json("config.json", CONFIG)
+    process = start(graph, config, LONG, "run", n=1)
+    wait_steps("run", 2000)
+    process.kill()
+    process.wait()
+    simulate(graph, config, 300, "run", "--resume", "auto", n=2)
+    simulate(graph, config, 300, "whole")
+    Spikes("run").same(Spikes("whole"), "started anew")
+
+
+def test_killed_at_random():
+    """Killed again and again, at any time, on changing numbers of ranks: in the end the spikes of an undisturbed run."""
+    draw, kills, steps = random.Random(5), 0, 12000
+    graph, config = random_net(300, 6000, (2, 6), seed=12).write(), write_json("config.json", CONFIG)
+    simulate(graph, config, steps, "whole")
+    while kills < 12:
+        n = draw.choice((1, 1, 2, 3))
+        process = start(graph, config, steps, "run", "--checkpoint-every", 250, "--resume", "auto", n=n)
+        try:
+            check(process.wait(draw.uniform(0.3, 1.5)) == 0, open(path("log")).read())
+            break
+        except subprocess.TimeoutExpired:
+            kills += 1
+            kill_all(process)
+    simulate(graph, config, steps, "run", "--resume", "auto", n=2)
+    check(kills > 1, "it was killed", kills)
+    Spikes("run").same(Spikes("whole"), f"after {kills} kills")
+    check(not [name for name in os.listdir(path("run/checkpoints")) if name.endswith(".tmp")], "no unfinished files")
+
+
 def test_stall():
     """A stopped process gives no sign of life: the others' watchdog ends the job and says where it was."""
-    graph, config, process = begin(2, "--watchdog", 2)
+    graph, config, process = begin(2, "--watchdog", 2, "--checkpoint-every", 0, save=True)
+    wait_steps("run", int(open(path("run/checkpoints/latest")).read()[5:13]) + 4000) # not in a checkpoint
     victim = ranks_of(process, 2)[1]
     os.kill(victim, signal.SIGSTOP)
     try:
