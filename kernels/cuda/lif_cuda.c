@@ -5,6 +5,7 @@
 #include "mem.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert((int)LIF_SHIFTS == (int)LIF_SHIFTS_ON_DEVICE &&
@@ -62,19 +63,42 @@ static struct lif_device_stimulus stimulus_to_device(const struct lif_stimulus *
       .step = GPU_COPY_OF(int64_t, s->step, s->n_steps)};
 }
 
-/* The stimuli of each neuron. */
+struct order {
+  int64_t first_step;
+  int stimulus;
+};
+
+static int by_first_step(const void *a, const void *b) {
+  const struct order *x = a, *y = b;
+  if (x->first_step != y->first_step) return x->first_step < y->first_step ? -1 : 1;
+  return x->stimulus - y->stimulus;
+}
+
+static struct lif_touch touch_of(const struct lif_stimulus *s, int stimulus) {
+  const uint64_t more = s->last_step < s->first_step ? 0 : (uint64_t)(s->last_step - s->first_step);
+  return (struct lif_touch){s->first_step, more < UINT32_MAX ? (uint32_t)more : UINT32_MAX,
+                            (uint32_t)stimulus};
+}
+
+/* The stimuli of each neuron, by first step. */
 static void touches_to_device(struct lif *s, const struct lif_stimulus *stimulus, int n_stimuli) {
   const lidx n = s->net->n_own;
   uint32_t *ptr = NEW_ZERO(uint32_t, (int64_t)n + 2);
+  struct order *order = NEW(struct order, n_stimuli);
+  for (int k = 0; k < n_stimuli; k++) order[k] = (struct order){stimulus[k].first_step, k};
+  qsort(order, (size_t)n_stimuli, sizeof *order, by_first_step);
   for (int k = 0; k < n_stimuli; k++)
     for (lidx i = 0; i < stimulus[k].n; i++) ptr[stimulus[k].neuron[i] + 2]++;
   for (lidx i = 0; i < n; i++) ptr[i + 2] += ptr[i + 1];
-  uint16_t *touch = NEW(uint16_t, ptr[n + 1]);
-  for (int k = 0; k < n_stimuli; k++)
-    for (lidx i = 0; i < stimulus[k].n; i++) touch[ptr[stimulus[k].neuron[i] + 1]++] = (uint16_t)k;
+  struct lif_touch *touch = NEW(struct lif_touch, ptr[n + 1]);
+  for (int o = 0; o < n_stimuli; o++) {
+    const struct lif_stimulus *from = &stimulus[order[o].stimulus];
+    for (lidx i = 0; i < from->n; i++) touch[ptr[from->neuron[i] + 1]++] = touch_of(from, order[o].stimulus);
+  }
   s->d.touch_ptr = GPU_COPY_OF(uint32_t, ptr, (int64_t)n + 1);
-  s->d.touch = GPU_COPY_OF(uint16_t, touch, ptr[n]);
-  mem_free(ptr), mem_free(touch);
+  s->d.touch_now = GPU_COPY_OF(uint32_t, ptr, n);
+  s->d.touch = GPU_COPY_OF(struct lif_touch, touch, ptr[n]);
+  mem_free(ptr), mem_free(touch), mem_free(order);
 }
 
 static void stimuli_to_device(struct lif *s, const struct lif_stimulus *stimulus, int n_stimuli) {
@@ -151,7 +175,8 @@ static void close(struct lif *s) {
   for (int i = 0; i < 2; i++) leg_free(&s->leg[i]);
   CHECK_CUDA(cudaStreamDestroy(s->copies));
   for (int k = 0; k < s->n_stimuli; k++) gpu_free((void *)s->stimulus_host[k].step);
-  gpu_free((void *)d->stimulus), gpu_free((void *)d->touch_ptr), gpu_free((void *)d->touch);
+  gpu_free((void *)d->stimulus), gpu_free((void *)d->touch_ptr), gpu_free((void *)d->touch),
+      gpu_free(d->touch_now);
   gpu_free(d->potential), gpu_free(d->counter), gpu_free(d->ring), gpu_free((void *)d->out_ptr);
   gpu_free((void *)d->out), gpu_free((void *)d->id), gpu_free((void *)d->mute);
   gpu_free(d->arrived), gpu_free(d->fault), gpu_free(d->fault_value), gpu_free(d->tally);
@@ -195,6 +220,9 @@ static void write(struct lif *s, int64_t step, uint32_t trial, const int32_t *po
       set_sum(s, sums, place_of(s, i, step + k), ring[(int64_t)i * delays + k]);
   gpu_put(s->d.ring, sums, ring_bytes(s));
   mem_free(sums);
+  if (s->d.touch_ptr)
+    CHECK_CUDA(cudaMemcpyAsync(s->d.touch_now, s->d.touch_ptr, (size_t)n * sizeof(uint32_t),
+                               cudaMemcpyDeviceToDevice, gpu_stream()));
   const unsigned long long none = ~0ull;
   gpu_put(s->d.fault, &none, sizeof none);
 }

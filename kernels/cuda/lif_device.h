@@ -19,6 +19,12 @@ struct lif_device_stimulus {
   const int64_t *step;
 };
 
+struct lif_touch {
+  int64_t first_step;
+  uint32_t more_steps; /* last step = first + more; all ones: for ever */
+  uint32_t stimulus;
+};
+
 struct lif_device {
   int32_t n;       /* own rows */
   int32_t n_words; /* of a bit mask of own rows */
@@ -41,8 +47,11 @@ struct lif_device {
   const uint2 *out;    /* target; weight | delay << 16 */
   const uint8_t *mute; /* or NULL */
 
-  const uint32_t *touch_ptr; /* [n + 1] into touch, or NULL without stimuli */
-  const uint16_t *touch;     /* stimuli of each neuron */
+  /* Which stimuli reach a neuron, by first step; NULL without stimuli. touch_now: the first that is not over.
+   */
+  const uint32_t *touch_ptr; /* [n + 1] */
+  uint32_t *touch_now;       /* [n] */
+  const struct lif_touch *touch;
   const struct lif_device_stimulus *stimulus;
 
   unsigned long long *arrived; /* the barrier: arrivals, and above bit 32 blocks that met a fault */

@@ -11,8 +11,9 @@
 namespace {
 
 constexpr int THREADS = 1024, WARP = 32, WARPS = THREADS / WARP;
-constexpr int PASS = 2;    /* neurons a thread integrates before the block delivers */
-constexpr int PIECE = 128; /* edges of a spike that a warp takes at a time */
+constexpr int PASS = 2;     /* neurons that a thread integrates before the block delivers */
+constexpr int PIECE = WARP; /* edges of a spike that a warp sends at once ... */
+constexpr int AHEAD = 4;    /* ... of so many pieces together */
 constexpr unsigned ALL = ~0u;
 constexpr unsigned long long NO_FAULT = ~0ull;
 constexpr int PHASE_BIT = 48, STEP_BIT = 49;
@@ -59,57 +60,97 @@ __device__ bool listed(const int64_t *step, int64_t n, int64_t t) {
   return low < n && step[low] == t;
 }
 
-/* What the stimuli add to neuron i at step t; `fires`: one of them makes it fire. */
-__device__ __noinline__ int64_t stimuli_at(const lif_device &d, int i, int64_t t, bool &fires) {
-  int64_t sum = 0;
-  for (uint32_t at = d.touch_ptr[i]; at < d.touch_ptr[i + 1]; at++) {
-    const lif_device_stimulus &s = d.stimulus[d.touch[at]];
-    if (t < s.first_step || t > s.last_step) continue;
-    if (s.kind == LIF_CURRENT_ON_DEVICE) sum += s.value;
-    if (s.kind == LIF_SPIKES_ON_DEVICE) fires |= listed(s.step, s.n_steps, t);
-    if (s.kind == LIF_POISSON_ON_DEVICE) {
-      const uint64_t id = (uint64_t)d.id[i];
-      const rng_block r = rng_draw((uint64_t)d.seed, (uint32_t)id, (uint32_t)t,
-                                   (uint32_t)s.index | (uint32_t)(id >> 32) << 16, d.trial);
-      if ((((uint64_t)r.v[0] << 32 | r.v[1]) >> 11) < s.limit) sum += s.value;
-    }
+/* One neuron while its block works on it. */
+struct neuron {
+  int32_t v;
+  uint32_t counter;
+  uint32_t mute;
+  uint32_t touch, touch_end; /* stimuli that are not over */
+  int64_t first_touch;       /* the step at which the first of them begins */
+  int64_t stimuli;           /* what they add at the coming step */
+  bool fires;                /* one of them makes it fire */
+};
+
+constexpr int64_t NEVER = INT64_MAX;
+
+__device__ __forceinline__ neuron take(const lif_device &d, int i) {
+  neuron c = {};
+  c.first_touch = NEVER;
+  if (i >= d.n) return c;
+  c.v = d.potential[i], c.counter = d.counter[i];
+  if (d.mute) c.mute = d.mute[i];
+  if (d.touch_ptr) {
+    c.touch = d.touch_now[i], c.touch_end = d.touch_ptr[i + 1];
+    if (c.touch < c.touch_end) c.first_touch = d.touch[c.touch].first_step;
   }
-  return sum;
+  return c;
 }
 
-/* One neuron, one step; true when it spikes. lif_backend.h has the rules. */
+__device__ __forceinline__ void put(const lif_device &d, int i, const neuron &c) {
+  if (i >= d.n) return;
+  d.potential[i] = c.v, d.counter[i] = (uint16_t)c.counter;
+  if (d.touch_ptr) d.touch_now[i] = c.touch;
+}
+
+__device__ bool hits(const lif_device &d, const lif_device_stimulus &s, int i, int64_t t) {
+  const uint64_t id = (uint64_t)d.id[i];
+  const rng_block r = rng_draw((uint64_t)d.seed, (uint32_t)id, (uint32_t)t,
+                               (uint32_t)s.index | (uint32_t)(id >> 32) << 16, d.trial);
+  return (((uint64_t)r.v[0] << 32 | r.v[1]) >> 11) < s.limit;
+}
+
+__device__ bool is_over(const lif_touch &touch, int64_t t) {
+  return touch.more_steps != ~0u && touch.first_step + touch.more_steps < t;
+}
+
+/* The stimuli of step t, some of which have begun. */
+__device__ __forceinline__ void meet_stimuli(const lif_device &d, int i, int64_t t, neuron &c) {
+  while (c.touch < c.touch_end && is_over(d.touch[c.touch], t)) c.touch++;
+  c.first_touch = c.touch < c.touch_end ? d.touch[c.touch].first_step : NEVER;
+  for (uint32_t at = c.touch; at < c.touch_end; at++) {
+    const lif_touch touch = d.touch[at];
+    if (touch.first_step > t) break;
+    if (is_over(touch, t)) continue;
+    const lif_device_stimulus &s = d.stimulus[touch.stimulus];
+    if (s.kind == LIF_CURRENT_ON_DEVICE) c.stimuli += s.value;
+    if (s.kind == LIF_SPIKES_ON_DEVICE) c.fires |= listed(s.step, s.n_steps, t);
+    if (s.kind == LIF_POISSON_ON_DEVICE && hits(d, s, i, t)) c.stimuli += s.value;
+  }
+}
+
+__device__ __forceinline__ void prepare(const lif_device &d, int i, int64_t t, neuron &c) {
+  c.stimuli = 0, c.fires = false;
+  if (t >= c.first_touch) meet_stimuli(d, i, t, c);
+}
+
+/* One step; true when the neuron spikes. lif_backend.h has the rules. */
 template <class SUM>
-__device__ __forceinline__ bool step_neuron(const lif_device &d, int i, int64_t t, int64_t offset, SUM *slot,
+__device__ __forceinline__ bool step_neuron(const lif_device &d, int i, int64_t offset, SUM *slot, neuron &c,
                                             fault &f) {
   const SUM due = __ldcg(slot + i);
-  const int32_t before = d.potential[i];
-  const uint16_t counter = d.counter[i];
-  const bool removed = d.mute && d.mute[i] & LIF_REMOVED_ON_DEVICE;
-  bool fires = false;
-  int64_t input = due;
   if (due) slot[i] = 0;
-  if (d.touch_ptr) input += stimuli_at(d, i, t, fires);
-  if (removed) input = 0, fires = false;
+  const bool removed = c.mute & LIF_REMOVED_ON_DEVICE;
+  const int64_t input = removed ? 0 : due + c.stimuli;
+  bool fires = c.fires && !removed;
   if (!fits(input)) {
     note(f, offset, 0, d.id[i], input);
     return false;
   }
-  if (!fires && counter > 0) {
-    d.potential[i] = d.reset, d.counter[i] = counter - 1;
+  if (!fires && c.counter > 0) {
+    c.v = d.reset, c.counter--;
     return false;
   }
   if (!fires) {
-    const int64_t sum = before + input;
+    const int64_t sum = c.v + input;
     if (!fits(sum)) {
       note(f, offset, 1, d.id[i], sum);
       return false;
     }
-    int32_t v = (int32_t)sum;
-    for (int k = 0; k < d.n_shifts; k++) v -= v >> d.shift[k];
-    fires = v >= d.threshold && !removed;
-    if (!fires && v != before) d.potential[i] = v;
+    c.v = (int32_t)sum;
+    for (int k = 0; k < d.n_shifts; k++) c.v -= c.v >> d.shift[k];
+    fires = c.v >= d.threshold && !removed;
   }
-  if (fires) d.potential[i] = d.reset, d.counter[i] = d.refractory;
+  if (fires) c.v = d.reset, c.counter = d.refractory;
   return fires;
 }
 
@@ -123,20 +164,17 @@ __device__ void add(int64_t *ring, int64_t at, int weight) {
   atomicAdd((unsigned long long *)ring + at, (unsigned long long)(long long)weight);
 }
 
-/* Up to PIECE edges by a warp: all loads first, so that they are in flight together. */
-template <class SUM>
-__device__ __forceinline__ void send_piece(const lif_device &d, int64_t first, int n, int slot, int lane) {
-  uint2 edge[PIECE / WARP];
-#pragma unroll
-  for (int u = 0; u < PIECE / WARP; u++)
-    if (u * WARP + lane < n) edge[u] = __ldg(d.out + first + u * WARP + lane);
-#pragma unroll
-  for (int u = 0; u < PIECE / WARP; u++)
-    if (u * WARP + lane < n) {
-      int to = slot + (int)(edge[u].y >> 16);
-      if (to >= d.slots) to -= d.slots;
-      add((SUM *)d.ring, (int64_t)to * d.n + edge[u].x, (int16_t)(edge[u].y & 0xffff));
-    }
+/* An edge on its way to the ring; none: target all ones. Edges are read once and may leave the cache first: at high
+ * activity they would push the ring out of it. */
+__device__ __forceinline__ uint2 edge_at(const lif_device &d, int64_t e, bool there) {
+  return there ? __ldcs(d.out + e) : make_uint2(~0u, 0);
+}
+
+template <class SUM> __device__ __forceinline__ void send_edge(const lif_device &d, uint2 edge, int slot) {
+  if (edge.x == ~0u) return;
+  int to = slot + (int)(edge.y >> 16);
+  if (to >= d.slots) to -= d.slots;
+  add((SUM *)d.ring, (int64_t)to * d.n + edge.x, (int16_t)(edge.y & 0xffff));
 }
 
 /* The last spike whose first piece is not behind `piece`. */
@@ -152,24 +190,47 @@ __device__ __forceinline__ int spike_of(const spike *list, int n, uint32_t piece
   return low;
 }
 
-/* All pieces of the block's spikes, shared out among its warps. */
+/* A handful of pieces: lane u < AHEAD looks up piece u, then all lanes load an edge of each. */
+__device__ __forceinline__ void fetch(const lif_device &d, const shared &s, uint32_t first, uint32_t n_pieces,
+                                      int n_spikes, int lane, uint2 (&edge)[AHEAD]) {
+  const uint32_t piece = first + lane % AHEAD;
+  int64_t from = 0;
+  int left = 0;
+  if (piece < n_pieces) {
+    const spike k = s.list[spike_of(s.list, n_spikes, piece)];
+    const int done = (int)(piece - k.first_piece) * PIECE;
+    from = k.first_edge + done, left = k.n_edges - done;
+  }
+#pragma unroll
+  for (int u = 0; u < AHEAD; u++) {
+    const int64_t e = __shfl_sync(ALL, from, u) + lane;
+    edge[u] = edge_at(d, e, lane < __shfl_sync(ALL, left, u));
+  }
+}
+
+/* All pieces of the block's spikes, shared out among its warps; the next handful is fetched while one is
+ * sent. */
 template <class SUM>
 __device__ __forceinline__ void send(const lif_device &d, const shared &s, unsigned long long reserved,
                                      int slot) {
   const uint32_t n_pieces = (uint32_t)reserved;
   const int n_spikes = (int)(reserved >> 32), lane = threadIdx.x % WARP;
-  for (uint32_t piece = threadIdx.x / WARP; piece < n_pieces; piece += WARPS) {
-    const spike k = s.list[spike_of(s.list, n_spikes, piece)];
-    const int done = (int)(piece - k.first_piece) * PIECE;
-    send_piece<SUM>(d, k.first_edge + done, min(PIECE, k.n_edges - done), slot, lane);
+  uint32_t first = threadIdx.x / WARP * AHEAD;
+  if (first >= n_pieces) return;
+  uint2 now[AHEAD], next[AHEAD];
+  fetch(d, s, first, n_pieces, n_spikes, lane, now);
+  while (first < n_pieces) {
+    first += WARPS * AHEAD;
+    fetch(d, s, first, n_pieces, n_spikes, lane, next);
+#pragma unroll
+    for (int u = 0; u < AHEAD; u++) send_edge<SUM>(d, now[u], slot), now[u] = next[u];
   }
 }
 
 __device__ __forceinline__ void enlist(const lif_device &d, shared &s, int i, int turn) {
-  if (d.mute && d.mute[i] & LIF_MUTED_ON_DEVICE) return;
-  atomicAdd(&s.n_sent, 1ull);
   const int64_t first = d.out_ptr[i];
   const int32_t n = (int32_t)(d.out_ptr[i + 1] - first);
+  atomicAdd(&s.n_sent, 1ull);
   if (n == 0) return;
   const unsigned long long pieces = (unsigned)(n + PIECE - 1) / PIECE;
   const unsigned long long before = atomicAdd(&s.reserved[turn], 1ull << 32 | pieces);
@@ -179,13 +240,18 @@ __device__ __forceinline__ void enlist(const lif_device &d, shared &s, int i, in
 
 /* ---- the barrier ---- */
 
-/* All blocks of the grid meet, and all additions made before are seen after it. True when some block met a
- * fault. */
-__device__ __forceinline__ bool meet(const lif_device &d, shared &s, unsigned target) {
-  __syncthreads();
+/* Thread 0 tells the other blocks that this one is done; all its additions are seen by whoever hears of it.
+ * Behind a
+ * __syncthreads. */
+__device__ __forceinline__ void arrive(const lif_device &d, const shared &s) {
+  if (threadIdx.x != 0) return;
+  __threadfence();
+  atomicAdd(d.arrived, 1ull | (unsigned long long)(s.faulty != 0) << 32);
+}
+
+/* Waits for the others. True when some block met a fault. */
+__device__ __forceinline__ bool wait_for_all(const lif_device &d, shared &s, unsigned target) {
   if (threadIdx.x == 0) {
-    __threadfence();
-    atomicAdd(d.arrived, 1ull | (unsigned long long)(s.faulty != 0) << 32);
     unsigned long long now;
     do {
       asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(d.arrived) : "memory");
@@ -198,7 +264,9 @@ __device__ __forceinline__ bool meet(const lif_device &d, shared &s, unsigned ta
 
 /* ---- many steps ---- */
 
-template <class SUM>
+/* RESIDENT: a thread has at most PASS neurons and keeps them in registers. What does not depend on the others
+ * (the stimuli of the next step, the masks) is done while the barrier is on its way. */
+template <class SUM, bool RESIDENT>
 __global__ void __launch_bounds__(THREADS, 1)
     run_kernel(const __grid_constant__ lif_device d, int64_t t0, int n_steps, bool delivers, uint32_t *mask) {
   extern __shared__ __align__(16) char memory[];
@@ -208,20 +276,35 @@ __global__ void __launch_bounds__(THREADS, 1)
   __syncthreads();
   const int lane = threadIdx.x % WARP, words_a_turn = gridDim.x * WARPS;
   const int first_word = (threadIdx.x / WARP) * gridDim.x + blockIdx.x;
-  const int n_passes = (d.n_words + PASS * words_a_turn - 1) / (PASS * words_a_turn);
+  const int n_passes = RESIDENT ? 1 : (d.n_words + PASS * words_a_turn - 1) / (PASS * words_a_turn);
   fault f = {NO_FAULT, 0};
   int slot = (int)(t0 % d.slots), turn = 0;
   unsigned met = 0;
+  neuron own[PASS];
+#pragma unroll
+  for (int u = 0; u < PASS && RESIDENT; u++) {
+    const int i = (first_word + u * words_a_turn) * WARP + lane;
+    own[u] = take(d, i);
+    prepare(d, i, t0, own[u]);
+  }
   for (int k = 0; k < n_steps; k++) {
     SUM *due = (SUM *)d.ring + (int64_t)slot * d.n;
+    unsigned fired_here[PASS];
     for (int pass = 0; pass < n_passes; pass++) {
 #pragma unroll
       for (int u = 0; u < PASS; u++) {
         const int word = first_word + (pass * PASS + u) * words_a_turn, i = word * WARP + lane;
-        const bool fired = i < d.n && step_neuron<SUM>(d, i, t0 + k, k, due, f);
-        const unsigned fired_here = __ballot_sync(ALL, fired);
-        if (lane == 0 && word < d.n_words) mask[(int64_t)k * d.n_words + word] = fired_here;
-        if (fired && delivers) enlist(d, s, i, turn);
+        if (!RESIDENT) {
+          own[u] = take(d, i);
+          prepare(d, i, t0 + k, own[u]);
+        }
+        const bool fired = i < d.n && step_neuron<SUM>(d, i, k, due, own[u], f);
+        fired_here[u] = __ballot_sync(ALL, fired);
+        if (fired && delivers && !(own[u].mute & LIF_MUTED_ON_DEVICE)) enlist(d, s, i, turn);
+        if (!RESIDENT) {
+          put(d, i, own[u]);
+          if (lane == 0 && word < d.n_words) mask[(int64_t)k * d.n_words + word] = fired_here[u];
+        }
       }
       if (f.key != NO_FAULT) s.faulty = 1;
       const int next = turn == 2 ? 0 : turn + 1;
@@ -235,18 +318,27 @@ __global__ void __launch_bounds__(THREADS, 1)
       }
     }
     if (++slot == d.slots) slot = 0;
-    if ((k + 1) % d.min_delay == 0 || k + 1 == n_steps) {
-      met += gridDim.x;
-      if (!meet(d, s, met)) continue;
-      break;
+    const bool batch_ends = (k + 1) % d.min_delay == 0 || k + 1 == n_steps;
+    if (batch_ends) arrive(d, s);
+#pragma unroll
+    for (int u = 0; u < PASS && RESIDENT; u++) {
+      const int word = first_word + u * words_a_turn;
+      if (lane == 0 && word < d.n_words) mask[(int64_t)k * d.n_words + word] = fired_here[u];
+      prepare(d, word * WARP + lane, t0 + k + 1, own[u]);
     }
+    if (!batch_ends) continue;
+    met += gridDim.x;
+    if (wait_for_all(d, s, met)) break;
   }
+#pragma unroll
+  for (int u = 0; u < PASS && RESIDENT; u++) put(d, (first_word + u * words_a_turn) * WARP + lane, own[u]);
   if (threadIdx.x == 0 && s.n_sent) atomicAdd(d.tally, s.n_sent), atomicAdd(d.tally + 1, s.n_events);
   /* every fault of the batch is known now; the thread that met the smallest says what did not fit */
   if (!s.stop) return;
   if (f.key != NO_FAULT) atomicMin(d.fault, f.key);
-  met += gridDim.x;
-  meet(d, s, met);
+  __syncthreads();
+  arrive(d, s);
+  wait_for_all(d, s, met + gridDim.x);
   if (f.key != NO_FAULT && f.key == *(volatile unsigned long long *)d.fault) *d.fault_value = f.value;
 }
 
@@ -309,8 +401,8 @@ __global__ void __launch_bounds__(LIST_THREADS)
   const int lane = threadIdx.x % WARP;
   const int64_t warps = (int64_t)gridDim.x * (LIST_THREADS / WARP);
   for (int64_t k = ((int64_t)blockIdx.x * LIST_THREADS + threadIdx.x) / WARP; k < n_spikes; k += warps)
-    for (int64_t e = d.out_ptr[row[k]], end = d.out_ptr[row[k] + 1]; e < end; e += PIECE)
-      send_piece<SUM>(d, e, (int)min((int64_t)PIECE, end - e), slot, lane);
+    for (int64_t e = d.out_ptr[row[k]] + lane, end = d.out_ptr[row[k] + 1]; e < end; e += WARP)
+      send_edge<SUM>(d, __ldcs(d.out + e), slot);
 }
 
 } // namespace
@@ -322,7 +414,12 @@ int lif_device_blocks(const struct lif_device *d) {
 
 void lif_device_run(const struct lif_device *d, int n_blocks, int64_t t, int n, bool delivers,
                     uint32_t *mask) {
-  const void *kernel = d->wide ? (const void *)run_kernel<int64_t> : (const void *)run_kernel<int32_t>;
+  const bool resident = d->n_words <= PASS * WARPS * n_blocks;
+  const void *narrow =
+      resident ? (const void *)run_kernel<int32_t, true> : (const void *)run_kernel<int32_t, false>;
+  const void *wide =
+      resident ? (const void *)run_kernel<int64_t, true> : (const void *)run_kernel<int64_t, false>;
+  const void *kernel = d->wide ? wide : narrow;
   void *args[] = {(void *)d, &t, &n, &delivers, &mask};
   CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(shared)));
   CHECK_CUDA(cudaMemsetAsync(d->arrived, 0, sizeof *d->arrived, gpu_stream()));

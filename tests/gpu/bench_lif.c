@@ -61,7 +61,7 @@ int main(void) {
   bench(&d, "idle", 0, 10000);
   bench(&d, "0.1 %", 0.001, 5000);
   bench(&d, "1 %", 0.01, 5000);
-  bench(&d, "10 %", 0.1, 500);
+  bench(&d, "10 %", 0.1, 2000);
   printf("device memory %.2f GB\n", (double)backend_cuda.peak() / 1e9);
   lif_data_free(&d);
   backend_cuda.stop();
