@@ -5,6 +5,7 @@
 
 extern const struct lif_backend lif_cuda;
 extern const struct recur_backend recur_cuda;
+extern const struct model_backend model_cuda;
 
 const struct backend backend_cuda = {.name = "cuda",
                                      .start = gpu_start,
@@ -14,4 +15,5 @@ const struct backend backend_cuda = {.name = "cuda",
                                      .get = gpu_get,
                                      .peak = gpu_peak,
                                      .lif = &lif_cuda,
-                                     .recur = &recur_cuda};
+                                     .recur = &recur_cuda,
+                                     .model = &model_cuda};

@@ -150,7 +150,7 @@ static struct lif_device device_of(const struct lif_net *net, const struct lif_p
   d.out = (const uint2 *)gpu_copy_of(net->out, net->n_edges, sizeof(struct lif_edge));
   d.id = GPU_COPY_OF(int64_t, net->id, net->n_own);
   if (net->mute) d.mute = GPU_COPY_OF(uint8_t, net->mute, net->n_own);
-  d.arrived = GPU_ZERO(unsigned long long, 1), d.fault = GPU_ZERO(unsigned long long, 1);
+  d.arrived = GPU_ZERO(unsigned long long, 3), d.fault = GPU_ZERO(unsigned long long, 1);
   d.fault_value = GPU_ZERO(int64_t, 1), d.tally = GPU_ZERO(unsigned long long, 2);
   return d;
 }
@@ -163,7 +163,9 @@ static struct status open(const struct lif_net *net, const struct lif_params *pa
   s->net = net;
   s->d = device_of(net, params, seed);
   stimuli_to_device(s, stimulus, n_stimuli);
-  s->n_blocks = lif_device_blocks(&s->d), s->leg_steps = steps_of_leg(net);
+  s->n_blocks = lif_device_blocks(&s->d);
+  s->d.pool = GPU_ZERO(struct lif_pool, s->n_blocks);
+  s->leg_steps = steps_of_leg(net);
   for (int i = 0; i < 2; i++) leg_init(&s->leg[i], s);
   CHECK_CUDA(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking));
   *state = s;
@@ -179,7 +181,7 @@ static void close(struct lif *s) {
       gpu_free(d->touch_now);
   gpu_free(d->potential), gpu_free(d->counter), gpu_free(d->ring), gpu_free((void *)d->out_ptr);
   gpu_free((void *)d->out), gpu_free((void *)d->id), gpu_free((void *)d->mute);
-  gpu_free(d->arrived), gpu_free(d->fault), gpu_free(d->fault_value), gpu_free(d->tally);
+  gpu_free(d->arrived), gpu_free(d->fault), gpu_free(d->fault_value), gpu_free(d->tally), gpu_free(d->pool);
   gpu_pinned_free(s->row_pinned), gpu_free(s->row_sent);
   mem_free(s->stimulus_host), mem_free(s->mine.row), mem_free(s->mine.step_ptr);
   mem_free(s);

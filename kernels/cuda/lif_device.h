@@ -19,6 +19,21 @@ struct lif_device_stimulus {
   const int64_t *step;
 };
 
+/* A spike on its way: its edges, and the number of its first piece among its block's. */
+struct lif_spike {
+  int64_t first_edge;
+  int32_t n_edges;
+  uint32_t first_piece;
+};
+
+enum { LIF_BLOCK_ROOM = 2048 }; /* neurons whose spikes a block sends at a time */
+
+struct lif_pool {
+  unsigned long long reserved; /* its pieces, and above bit 32 its spikes */
+  unsigned long long padding;  /* spikes are loaded by 16 bytes */
+  struct lif_spike spike[LIF_BLOCK_ROOM];
+};
+
 struct lif_touch {
   int64_t first_step;
   uint32_t more_steps; /* last step = first + more; all ones: for ever */
@@ -54,7 +69,8 @@ struct lif_device {
   const struct lif_touch *touch;
   const struct lif_device_stimulus *stimulus;
 
-  unsigned long long *arrived; /* the barrier: arrivals, and above bit 32 blocks that met a fault */
+  unsigned long long *arrived; /* [3] the barrier's words */
+  struct lif_pool *pool;       /* [n_blocks] spikes that all blocks send together */
   unsigned long long *fault;   /* the smallest (step - first step of the launch, phase, node), or all ones */
   int64_t *fault_value;
   unsigned long long *tally; /* spikes sent, edges that carried them */

@@ -11,27 +11,26 @@
 namespace {
 
 constexpr int THREADS = 1024, WARP = 32, WARPS = THREADS / WARP;
-constexpr int PASS = 2;     /* neurons that a thread integrates before the block delivers */
-constexpr int PIECE = WARP; /* edges of a spike that a warp sends at once ... */
-constexpr int AHEAD = 4;    /* ... of so many pieces together */
+constexpr int PASS = 2;              /* neurons that a thread integrates before the block delivers */
+constexpr int PIECE = WARP;          /* edges of a spike that a warp sends at once ... */
+constexpr int AHEAD = 4;             /* ... of so many pieces together */
+constexpr int MOST_BLOCKS = 512;     /* that may pool their spikes */
+constexpr int POOL_FROM = 8 * WARPS; /* pieces a block, on average, from which pooling pays for its barrier */
 constexpr unsigned ALL = ~0u;
 constexpr unsigned long long NO_FAULT = ~0ull;
 constexpr int PHASE_BIT = 48, STEP_BIT = 49;
 
-/* A spike on its way: its edges, and the number of its first piece among the block's. */
-struct spike {
-  int64_t first_edge;
-  int32_t n_edges;
-  uint32_t first_piece;
-};
-
 struct shared {
-  spike list[PASS * THREADS];
+  lif_spike list[LIF_BLOCK_ROOM];
   unsigned long long
       reserved[3]; /* pieces, and above bit 32 spikes; three take turns: in use, being read, cleared */
   unsigned long long n_sent, n_events;
-  int faulty, stop;
+  unsigned long long met; /* the last barrier's word */
+  int faulty;
+  uint32_t before[MOST_BLOCKS + 1]; /* pieces of the blocks before each, when they are pooled */
 };
+
+static_assert(PASS * THREADS <= LIF_BLOCK_ROOM, "a pass fits the list");
 
 struct fault {
   unsigned long long key;
@@ -164,8 +163,8 @@ __device__ void add(int64_t *ring, int64_t at, int weight) {
   atomicAdd((unsigned long long *)ring + at, (unsigned long long)(long long)weight);
 }
 
-/* An edge on its way to the ring; none: target all ones. Edges are read once and may leave the cache first: at high
- * activity they would push the ring out of it. */
+/* An edge on its way to the ring; none: target all ones. Edges are read once and may leave the cache first:
+ * at high activity they would push the ring out of it. */
 __device__ __forceinline__ uint2 edge_at(const lif_device &d, int64_t e, bool there) {
   return there ? __ldcs(d.out + e) : make_uint2(~0u, 0);
 }
@@ -178,7 +177,7 @@ template <class SUM> __device__ __forceinline__ void send_edge(const lif_device 
 }
 
 /* The last spike whose first piece is not behind `piece`. */
-__device__ __forceinline__ int spike_of(const spike *list, int n, uint32_t piece) {
+__device__ __forceinline__ int spike_of(const lif_spike *list, int n, uint32_t piece) {
   int low = 0, high = n - 1;
   while (low < high) {
     const int middle = (low + high + 1) / 2;
@@ -190,14 +189,14 @@ __device__ __forceinline__ int spike_of(const spike *list, int n, uint32_t piece
   return low;
 }
 
-/* A handful of pieces: lane u < AHEAD looks up piece u, then all lanes load an edge of each. */
-__device__ __forceinline__ void fetch(const lif_device &d, const shared &s, uint32_t first, uint32_t n_pieces,
+/* A handful of pieces below `to`: lane u < AHEAD looks up piece u, then all lanes load an edge of each. */
+__device__ __forceinline__ void fetch(const lif_device &d, const shared &s, uint32_t first, uint32_t to,
                                       int n_spikes, int lane, uint2 (&edge)[AHEAD]) {
   const uint32_t piece = first + lane % AHEAD;
   int64_t from = 0;
   int left = 0;
-  if (piece < n_pieces) {
-    const spike k = s.list[spike_of(s.list, n_spikes, piece)];
+  if (piece < to) {
+    const lif_spike k = s.list[spike_of(s.list, n_spikes, piece)];
     const int done = (int)(piece - k.first_piece) * PIECE;
     from = k.first_edge + done, left = k.n_edges - done;
   }
@@ -208,20 +207,19 @@ __device__ __forceinline__ void fetch(const lif_device &d, const shared &s, uint
   }
 }
 
-/* All pieces of the block's spikes, shared out among its warps; the next handful is fetched while one is
- * sent. */
+/* Pieces [from, to) of the listed spikes, shared out among the warps; the next handful is fetched while one
+ * is sent. */
 template <class SUM>
-__device__ __forceinline__ void send(const lif_device &d, const shared &s, unsigned long long reserved,
-                                     int slot) {
-  const uint32_t n_pieces = (uint32_t)reserved;
-  const int n_spikes = (int)(reserved >> 32), lane = threadIdx.x % WARP;
-  uint32_t first = threadIdx.x / WARP * AHEAD;
-  if (first >= n_pieces) return;
+__device__ __forceinline__ void send(const lif_device &d, const shared &s, int n_spikes, uint32_t from,
+                                     uint32_t to, int slot) {
+  const int lane = threadIdx.x % WARP;
+  uint32_t first = from + threadIdx.x / WARP * AHEAD;
+  if (first >= to) return;
   uint2 now[AHEAD], next[AHEAD];
-  fetch(d, s, first, n_pieces, n_spikes, lane, now);
-  while (first < n_pieces) {
+  fetch(d, s, first, to, n_spikes, lane, now);
+  while (first < to) {
     first += WARPS * AHEAD;
-    fetch(d, s, first, n_pieces, n_spikes, lane, next);
+    fetch(d, s, first, to, n_spikes, lane, next);
 #pragma unroll
     for (int u = 0; u < AHEAD; u++) send_edge<SUM>(d, now[u], slot), now[u] = next[u];
   }
@@ -234,32 +232,90 @@ __device__ __forceinline__ void enlist(const lif_device &d, shared &s, int i, in
   if (n == 0) return;
   const unsigned long long pieces = (unsigned)(n + PIECE - 1) / PIECE;
   const unsigned long long before = atomicAdd(&s.reserved[turn], 1ull << 32 | pieces);
-  s.list[before >> 32] = spike{first, n, (uint32_t)before};
+  s.list[before >> 32] = lif_spike{first, n, (uint32_t)before};
   atomicAdd(&s.n_events, (unsigned long long)n);
 }
 
 /* ---- the barrier ---- */
 
-/* Thread 0 tells the other blocks that this one is done; all its additions are seen by whoever hears of it.
- * Behind a
- * __syncthreads. */
-__device__ __forceinline__ void arrive(const lif_device &d, const shared &s) {
+/* A word counts the blocks that arrived (16 bits), their pieces (40 bits) and those that met a fault.
+ * Barriers use three words in turn, so that a word stays as it is until everybody has read it. */
+constexpr int PIECES_BIT = 16, FAULT_BIT = 56;
+constexpr unsigned long long ARRIVALS = 0xffff, PIECES = (1ull << 40) - 1;
+
+/* Thread 0 tells the other blocks that this one has come to barrier n; whoever hears of it sees all additions
+ * that the block made before. Behind a __syncthreads. */
+__device__ __forceinline__ void arrive(const lif_device &d, const shared &s, unsigned n, uint32_t pieces) {
   if (threadIdx.x != 0) return;
   __threadfence();
-  atomicAdd(d.arrived, 1ull | (unsigned long long)(s.faulty != 0) << 32);
+  atomicAdd(d.arrived + n % 3, 1ull | (unsigned long long)pieces << PIECES_BIT |
+                                   (unsigned long long)(s.faulty != 0) << FAULT_BIT);
 }
 
-/* Waits for the others. True when some block met a fault. */
-__device__ __forceinline__ bool wait_for_all(const lif_device &d, shared &s, unsigned target) {
+/* Waits for the others; the barrier's word, the same in every block. */
+__device__ __forceinline__ unsigned long long wait_for_all(const lif_device &d, shared &s, unsigned n) {
   if (threadIdx.x == 0) {
     unsigned long long now;
     do {
-      asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(d.arrived) : "memory");
-    } while ((unsigned)now < target);
-    s.stop = now >> 32 != 0;
+      asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(d.arrived + n % 3) : "memory");
+    } while ((now & ARRIVALS) < gridDim.x);
+    s.met = now;
+    if (blockIdx.x == 0) d.arrived[(n + 2) % 3] = 0; /* the word of barrier n - 1, which all have read */
   }
   __syncthreads();
-  return s.stop != 0;
+  return s.met;
+}
+
+/* ---- spikes of all blocks together ---- */
+
+/* before [n_blocks + 1] from the counts of the pool, by warp 0 */
+__device__ __forceinline__ void count_pool(const lif_device &d, shared &s) {
+  const int lane = threadIdx.x, n = gridDim.x, run = (n + WARP - 1) / WARP;
+  if (lane >= WARP) return;
+  uint32_t mine = 0;
+  for (int b = lane * run; b < min((lane + 1) * run, n); b++) {
+    s.before[b] = mine;
+    mine += (uint32_t)__ldcg(&d.pool[b].reserved);
+  }
+  uint32_t sum = mine;
+  for (int k = 1; k < WARP; k *= 2) {
+    const uint32_t other = __shfl_up_sync(ALL, sum, k);
+    if (lane >= k) sum += other;
+  }
+  for (int b = lane * run; b < min((lane + 1) * run, n); b++) s.before[b] += sum - mine;
+  if (lane == WARP - 1) s.before[n] = sum;
+}
+
+/* Where activity is dense the pieces of all blocks are shared out evenly, for one barrier more: the block
+ * that happens to have the most would hold up all others. */
+template <class SUM>
+__device__ __noinline__ void send_pooled(const lif_device &d, shared &s, unsigned long long reserved, unsigned barrier,
+                            int slot) {
+  lif_pool &mine = d.pool[blockIdx.x];
+  for (int k = threadIdx.x; k < (int)(reserved >> 32); k += THREADS) mine.spike[k] = s.list[k];
+  if (threadIdx.x == 0) mine.reserved = reserved;
+  __syncthreads();
+  arrive(d, s, barrier, 0);
+  wait_for_all(d, s, barrier);
+  count_pool(d, s);
+  __syncthreads();
+  const unsigned long long total = s.before[gridDim.x];
+  const uint32_t from = (uint32_t)(total * blockIdx.x / gridDim.x),
+                 to = (uint32_t)(total * (blockIdx.x + 1) / gridDim.x);
+  int block = 0;
+  while (block < (int)gridDim.x && s.before[block + 1] <= from) block++;
+  for (; block < (int)gridDim.x && s.before[block] < to; block++) {
+    const uint32_t base = s.before[block], n = s.before[block + 1] - base;
+    const lif_pool &other = d.pool[block];
+    const int n_spikes = (int)(__ldcg(&other.reserved) >> 32);
+    for (int k = threadIdx.x; k < n_spikes; k += THREADS) {
+      const int4 raw = __ldcg((const int4 *)&other.spike[k]);
+      s.list[k] = *(const lif_spike *)&raw;
+    }
+    __syncthreads();
+    send<SUM>(d, s, n_spikes, from > base ? from - base : 0, min(to - base, n), slot);
+    __syncthreads();
+  }
 }
 
 /* ---- many steps ---- */
@@ -279,7 +335,8 @@ __global__ void __launch_bounds__(THREADS, 1)
   const int n_passes = RESIDENT ? 1 : (d.n_words + PASS * words_a_turn - 1) / (PASS * words_a_turn);
   fault f = {NO_FAULT, 0};
   int slot = (int)(t0 % d.slots), turn = 0;
-  unsigned met = 0;
+  unsigned barrier = 0;
+  bool pooled = false, stop = false;
   neuron own[PASS];
 #pragma unroll
   for (int u = 0; u < PASS && RESIDENT; u++) {
@@ -290,6 +347,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   for (int k = 0; k < n_steps; k++) {
     SUM *due = (SUM *)d.ring + (int64_t)slot * d.n;
     unsigned fired_here[PASS];
+    uint32_t pieces = 0;
     for (int pass = 0; pass < n_passes; pass++) {
 #pragma unroll
       for (int u = 0; u < PASS; u++) {
@@ -312,14 +370,17 @@ __global__ void __launch_bounds__(THREADS, 1)
       __syncthreads();
       const unsigned long long reserved = s.reserved[turn];
       turn = next;
-      if (reserved) {
-        send<SUM>(d, s, reserved, slot);
+      pieces += (uint32_t)reserved;
+      if (RESIDENT && pooled) {
+        send_pooled<SUM>(d, s, reserved, barrier++, slot);
+      } else if (reserved) {
+        send<SUM>(d, s, (int)(reserved >> 32), 0, (uint32_t)reserved, slot);
         __syncthreads();
       }
     }
     if (++slot == d.slots) slot = 0;
     const bool batch_ends = (k + 1) % d.min_delay == 0 || k + 1 == n_steps;
-    if (batch_ends) arrive(d, s);
+    if (batch_ends) arrive(d, s, barrier, pieces);
 #pragma unroll
     for (int u = 0; u < PASS && RESIDENT; u++) {
       const int word = first_word + u * words_a_turn;
@@ -327,18 +388,21 @@ __global__ void __launch_bounds__(THREADS, 1)
       prepare(d, word * WARP + lane, t0 + k + 1, own[u]);
     }
     if (!batch_ends) continue;
-    met += gridDim.x;
-    if (wait_for_all(d, s, met)) break;
+    const unsigned long long met = wait_for_all(d, s, barrier++);
+    pooled =
+        gridDim.x <= MOST_BLOCKS && (met >> PIECES_BIT & PIECES) > (unsigned long long)POOL_FROM * gridDim.x;
+    stop = met >> FAULT_BIT;
+    if (stop) break;
   }
 #pragma unroll
   for (int u = 0; u < PASS && RESIDENT; u++) put(d, (first_word + u * words_a_turn) * WARP + lane, own[u]);
   if (threadIdx.x == 0 && s.n_sent) atomicAdd(d.tally, s.n_sent), atomicAdd(d.tally + 1, s.n_events);
   /* every fault of the batch is known now; the thread that met the smallest says what did not fit */
-  if (!s.stop) return;
+  if (!stop) return;
   if (f.key != NO_FAULT) atomicMin(d.fault, f.key);
   __syncthreads();
-  arrive(d, s);
-  wait_for_all(d, s, met + gridDim.x);
+  arrive(d, s, barrier, 0);
+  wait_for_all(d, s, barrier);
   if (f.key != NO_FAULT && f.key == *(volatile unsigned long long *)d.fault) *d.fault_value = f.value;
 }
 
@@ -422,7 +486,7 @@ void lif_device_run(const struct lif_device *d, int n_blocks, int64_t t, int n, 
   const void *kernel = d->wide ? wide : narrow;
   void *args[] = {(void *)d, &t, &n, &delivers, &mask};
   CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(shared)));
-  CHECK_CUDA(cudaMemsetAsync(d->arrived, 0, sizeof *d->arrived, gpu_stream()));
+  CHECK_CUDA(cudaMemsetAsync(d->arrived, 0, 3 * sizeof *d->arrived, gpu_stream()));
   CHECK_CUDA(
       cudaLaunchCooperativeKernel(kernel, dim3(n_blocks), dim3(THREADS), args, sizeof(shared), gpu_stream()));
 }

@@ -119,8 +119,8 @@ __device__ __forceinline__ void let_next_launch_start() {
 
 /* ---- the walk ---- */
 
-/* Index and value of the edges that a lane loads for a turn; past the end: value 0. Edges are read once a microstep:
- * they may leave the cache first, so that the states stay. */
+/* Index and value of the edges that a lane loads for a turn; past the end: value 0. Edges are read once a
+ * microstep: they may leave the cache first, so that the states stay. */
 template <class L> struct handful {
   int col[L::LOADS];
   float value[L::LOADS];
@@ -139,8 +139,8 @@ template <class L, class INDEX> struct walk {
 #pragma unroll
     for (int i = 0; i < L::LOADS; i++) {
       const uint32_t e = first + mine + i;
-      h.col[i] = e < end ? (int)__ldcs(col + e) : 0;
-      h.value[i] = e < end ? __ldcs(value + e) : 0.0f;
+      h.col[i] = e < end ? (int)__ldg(col + e) : 0;
+      h.value[i] = e < end ? __ldg(value + e) : 0.0f;
     }
     return h;
   }
@@ -170,7 +170,7 @@ template <class L, class INDEX> struct walk {
       float before[L::LOADS];
       if constexpr (GRADIENT) {
 #pragma unroll
-        for (int i = 0; i < L::LOADS; i++) before[i] = mine + i < n ? __ldcs(gradient + first + mine + i) : 0.0f;
+        for (int i = 0; i < L::LOADS; i++) before[i] = mine + i < n ? gradient[first + mine + i] : 0.0f;
       }
       piece<L> in[L::TURN];
 #pragma unroll
@@ -194,7 +194,7 @@ template <class L, class INDEX> struct walk {
         sum_by_edge<L>(dot, lane);
 #pragma unroll
         for (int i = 0; i < L::LOADS; i++)
-          if (mine + i < n && lane % L::SHARED == 0) __stcs(gradient + first + mine + i, before[i] + dot[i]);
+          if (mine + i < n && lane % L::SHARED == 0) gradient[first + mine + i] = before[i] + dot[i];
       }
     }
   }

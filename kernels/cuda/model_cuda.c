@@ -1,0 +1,231 @@
+/* The character model on one GPU: what struct model_backend promises. Products by cuBLAS in fp32, all else by
+ * model_kernels.cu. cuBLAS counts columns first: our [n][B] rows are its B x n matrices. */
+#include "fail.h"
+#include "gpu.h"
+#include "mem.h"
+#include "model_backend.h"
+#include "model_device.h"
+
+#include <cublas_v2.h>
+#include <math.h>
+#include <string.h>
+
+struct model {
+  struct model_shape shape;
+  struct model_layout at;
+  struct model_device d;
+  cublasHandle_t blas;
+  float *array[MODEL_ARRAYS];
+  float *scale, *leak;                  /* c [n_edges]; sigmoid(rho) [n_own] as last loaded */
+  int32_t *token, *target;              /* [T][B] */
+  int32_t *position, *first;            /* positions by token [T B], [V + 1] */
+  float *table, *d_table;               /* [n_in][V] */
+  float *logit, *logit_rows, *out_rows; /* [T][V][B], [V][T B], [n_out][T B] */
+  double *nats, *parts, *sum;           /* [T B], [MODEL_PARTS], [1] */
+  unsigned long long *count;            /* [1] */
+};
+
+static void check_blas_at(const char *file, int line, cublasStatus_t code, const char *call) {
+  if (code != CUBLAS_STATUS_SUCCESS)
+    die_at(file, line, EXIT_RUNTIME, "%s: %s", call, cublasGetStatusString(code));
+}
+#define CHECK_BLAS(call) check_blas_at(__FILE__, __LINE__, (call), #call)
+
+static float *at(const struct model *m, enum model_array which, enum model_block block) {
+  return m->array[which] + m->at.at[block];
+}
+
+/* ---- memory ---- */
+
+static struct status open(const struct model_shape *s, bool want_gradient, int n_threads,
+                          struct model **model) {
+  (void)n_threads;
+  struct model *m = *model = NEW_ZERO(struct model, 1);
+  const int64_t V = s->vocabulary, TB = (int64_t)s->steps * s->batch;
+  m->shape = *s, m->at = model_layout_of(s);
+  m->d = (struct model_device){s->vocabulary, s->embedding, s->batch, s->steps, s->n_in, s->n_out};
+  CHECK_BLAS(cublasCreate(&m->blas));
+  CHECK_BLAS(cublasSetStream(m->blas, gpu_stream()));
+  for (int a = 0; a < (want_gradient ? MODEL_ARRAYS : MODEL_GRADIENT); a++)
+    m->array[a] = GPU_ZERO(float, m->at.at[MODEL_BLOCKS]);
+  m->scale = GPU_ZERO(float, s->n_edges), m->leak = GPU_ZERO(float, s->n_own);
+  model_device_fill(m->scale, s->n_edges, 1);
+  m->token = GPU_ZERO(int32_t, TB), m->target = GPU_ZERO(int32_t, TB);
+  m->table = GPU_ZERO(float, s->n_in *V), m->logit = GPU_ZERO(float, TB *V);
+  m->nats = GPU_ZERO(double, TB), m->parts = GPU_ZERO(double, MODEL_PARTS), m->sum = GPU_ZERO(double, 1);
+  m->count = GPU_ZERO(unsigned long long, 1);
+  if (!want_gradient) return fine();
+  m->position = GPU_ZERO(int32_t, TB), m->first = GPU_ZERO(int32_t, V + 1);
+  m->d_table = GPU_ZERO(float, s->n_in *V);
+  m->logit_rows = GPU_ZERO(float, TB *V), m->out_rows = GPU_ZERO(float, s->n_out *TB);
+  return fine();
+}
+
+static void close(struct model *m) {
+  if (!m) return;
+  CHECK_BLAS(cublasDestroy(m->blas));
+  for (int a = 0; a < MODEL_ARRAYS; a++) gpu_free(m->array[a]);
+  gpu_free(m->scale), gpu_free(m->leak), gpu_free(m->token), gpu_free(m->target), gpu_free(m->position);
+  gpu_free(m->first), gpu_free(m->table), gpu_free(m->d_table), gpu_free(m->logit), gpu_free(m->logit_rows);
+  gpu_free(m->out_rows), gpu_free(m->nats), gpu_free(m->parts), gpu_free(m->sum), gpu_free(m->count);
+  mem_free(m);
+}
+
+static int64_t bytes(const struct model_shape *s, bool want_gradient) {
+  const int64_t n = model_layout_of(s).at[MODEL_BLOCKS], V = s->vocabulary, TB = (int64_t)s->steps * s->batch;
+  const int64_t kept =
+      4 * (n + s->n_edges + s->n_own + 2 * TB + s->n_in * V + TB * V) + 8 * (TB + MODEL_PARTS + 2);
+  return want_gradient ? kept + 4 * (3 * n + TB + V + 1 + s->n_in * V + TB * V + s->n_out * TB) : kept;
+}
+
+static float *array(struct model *m, enum model_array which) {
+  return m->array[which];
+}
+
+static void set_scale(struct model *m, const float *scale) {
+  gpu_put(m->scale, scale, (size_t)m->shape.n_edges * sizeof *scale);
+}
+
+/* ---- to and from the recurrence ---- */
+
+static void copy(float *to, const float *from, int64_t n) {
+  if (n > 0)
+    CHECK_CUDA(cudaMemcpyAsync(to, from, (size_t)n * sizeof *to, cudaMemcpyDeviceToDevice, gpu_stream()));
+}
+
+static void load_core(struct model *m, float *value, float *leak, float *bias) {
+  model_device_multiply(m->scale, at(m, MODEL_PARAMETERS, MODEL_EDGES), m->shape.n_edges, value);
+  model_device_sigmoid(at(m, MODEL_PARAMETERS, MODEL_LEAK), m->shape.n_own, leak, m->leak);
+  copy(bias, at(m, MODEL_PARAMETERS, MODEL_BIAS), m->shape.n_own);
+}
+
+static void take_core(struct model *m, const float *d_value, const float *d_leak, const float *d_bias) {
+  model_device_multiply(m->scale, d_value, m->shape.n_edges, at(m, MODEL_GRADIENT, MODEL_EDGES));
+  model_device_sigmoid_gradient(m->leak, d_leak, m->shape.n_own, at(m, MODEL_GRADIENT, MODEL_LEAK));
+  copy(at(m, MODEL_GRADIENT, MODEL_BIAS), d_bias, m->shape.n_own);
+}
+
+/* ---- drive ---- */
+
+/* Positions sorted by their token, so that the backward pass can sum each token's in a fixed order. */
+static void sort_positions(struct model *m, const int32_t *token) {
+  const int V = m->shape.vocabulary, n = m->shape.steps * m->shape.batch;
+  int32_t *first = NEW_ZERO(int32_t, V + 2), *position = NEW(int32_t, n);
+  for (int i = 0; i < n; i++) first[token[i] + 2]++;
+  for (int v = 0; v < V; v++) first[v + 2] += first[v + 1];
+  for (int i = 0; i < n; i++) position[first[token[i] + 1]++] = i;
+  gpu_put(m->first, first, (size_t)(V + 1) * sizeof *first);
+  gpu_put(m->position, position, (size_t)n * sizeof *position);
+  mem_free(first), mem_free(position);
+}
+
+static void drive(struct model *m, const int32_t *token, float *to) {
+  gpu_put(m->token, token, (size_t)m->shape.steps * (size_t)m->shape.batch * sizeof *token);
+  if (m->position) sort_positions(m, token);
+  model_device_drive(&m->d, at(m, MODEL_PARAMETERS, MODEL_EMBEDDING),
+                     at(m, MODEL_PARAMETERS, MODEL_PROJECTION), m->token, m->table, to);
+}
+
+static void drive_gradient(struct model *m, const float *d_drive) {
+  model_device_drive_gradient(&m->d, d_drive, m->position, m->first, at(m, MODEL_PARAMETERS, MODEL_EMBEDDING),
+                              at(m, MODEL_PARAMETERS, MODEL_PROJECTION), m->d_table,
+                              at(m, MODEL_GRADIENT, MODEL_PROJECTION),
+                              at(m, MODEL_GRADIENT, MODEL_EMBEDDING));
+}
+
+/* ---- readout ---- */
+
+/* logit_t [V][B] = bias + readout' [V][n_out] out_t [n_out][B] */
+static void readout(struct model *m, const float *output) {
+  const int V = m->shape.vocabulary, B = m->shape.batch, n_out = m->shape.n_out;
+  const float one = 1;
+  model_device_logit_start(&m->d, m->shape.adds_bias ? at(m, MODEL_PARAMETERS, MODEL_READOUT_BIAS) : NULL,
+                           m->logit);
+  if (n_out == 0) return;
+  CHECK_BLAS(cublasSgemmStridedBatched(m->blas, CUBLAS_OP_N, CUBLAS_OP_T, B, V, n_out, &one, output, B,
+                                       (long long)n_out * B, at(m, MODEL_PARAMETERS, MODEL_READOUT), V, 0,
+                                       &one, m->logit, B, (long long)V * B, m->shape.steps));
+}
+
+static float *logit(struct model *m) {
+  return m->logit;
+}
+
+static void loss(struct model *m, const int32_t *target, double scale) {
+  gpu_put(m->target, target, (size_t)m->shape.steps * (size_t)m->shape.batch * sizeof *target);
+  model_device_loss(&m->d, m->target, scale, m->logit, m->nats, m->sum);
+}
+
+static double value_of(const double *there) {
+  double value;
+  gpu_get(&value, there, sizeof value);
+  return value;
+}
+
+static double nats(struct model *m) {
+  return value_of(m->sum);
+}
+
+/* d_out_t [n_out][B] = readout [n_out][V] d_logit_t [V][B];  d_readout [n_out][V] = sum over t, b of out
+ * d_logit */
+static void readout_gradient(struct model *m, const float *output, float *d_output) {
+  const int V = m->shape.vocabulary, B = m->shape.batch, n_out = m->shape.n_out, TB = m->shape.steps * B;
+  const float one = 1, zero = 0;
+  model_device_by_row(&m->d, V, m->logit, m->logit_rows);
+  model_device_row_sums(&m->d, V, m->logit_rows, at(m, MODEL_GRADIENT, MODEL_READOUT_BIAS));
+  if (n_out == 0) return;
+  model_device_by_row(&m->d, n_out, output, m->out_rows);
+  CHECK_BLAS(cublasSgemmStridedBatched(m->blas, CUBLAS_OP_N, CUBLAS_OP_N, B, n_out, V, &one, m->logit, B,
+                                       (long long)V * B, at(m, MODEL_PARAMETERS, MODEL_READOUT), V, 0, &zero,
+                                       d_output, B, (long long)n_out * B, m->shape.steps));
+  CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, V, n_out, TB, &one, m->logit_rows, TB,
+                         m->out_rows, TB, &zero, at(m, MODEL_GRADIENT, MODEL_READOUT), V));
+}
+
+/* ---- optimiser and figures ---- */
+
+static double sum_squares(struct model *m, int64_t first, int64_t n) {
+  model_device_squares(m->array[MODEL_GRADIENT] + first, n, m->parts, m->sum);
+  return value_of(m->sum);
+}
+
+static void update(struct model *m, int64_t first, int64_t n, const struct adamw *how) {
+  const double correct1 = 1 - pow(how->beta1, (double)how->step);
+  const double correct2 = 1 - pow(how->beta2, (double)how->step);
+  const struct adamw_factors f = {.scale = (float)how->scale,
+                                  .beta1 = (float)how->beta1,
+                                  .rest1 = (float)(1 - how->beta1),
+                                  .beta2 = (float)how->beta2,
+                                  .rest2 = (float)(1 - how->beta2),
+                                  .keep = (float)(1 - how->rate * how->decay),
+                                  .rate = (float)(how->rate / correct1),
+                                  .root = (float)(1 / sqrt(correct2)),
+                                  .eps = (float)how->eps};
+  model_device_adamw(&f, n, m->array[MODEL_PARAMETERS] + first, m->array[MODEL_GRADIENT] + first,
+                     m->array[MODEL_MOMENT1] + first, m->array[MODEL_MOMENT2] + first);
+}
+
+static int64_t count_beyond(struct model *m, const float *x, int64_t n, float level) {
+  unsigned long long count;
+  model_device_count_beyond(x, n, level, m->count);
+  gpu_get(&count, m->count, sizeof count);
+  return (int64_t)count;
+}
+
+const struct model_backend model_cuda = {.open = open,
+                                         .close = close,
+                                         .bytes = bytes,
+                                         .array = array,
+                                         .set_scale = set_scale,
+                                         .load_core = load_core,
+                                         .take_core = take_core,
+                                         .drive = drive,
+                                         .readout = readout,
+                                         .logit = logit,
+                                         .loss = loss,
+                                         .nats = nats,
+                                         .readout_gradient = readout_gradient,
+                                         .drive_gradient = drive_gradient,
+                                         .sum_squares = sum_squares,
+                                         .update = update,
+                                         .count_beyond = count_beyond};

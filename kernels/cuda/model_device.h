@@ -1,0 +1,59 @@
+/* The character model on the device: what the host code hands to the kernels. All pointers are device
+ * pointers. */
+#ifndef FASCICLE_MODEL_DEVICE_H
+#define FASCICLE_MODEL_DEVICE_H
+
+#include "gpu.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct model_device {
+  int V, W, B, T;
+  int n_in, n_out;
+};
+
+/* z = x y */
+void model_device_multiply(const float *x, const float *y, int64_t n, float *z);
+/* leak = kept = 1 / (1 + exp(-rho));  d_rho = kept (1 - kept) d_leak */
+void model_device_sigmoid(const float *rho, int64_t n, float *leak, float *kept);
+void model_device_sigmoid_gradient(const float *kept, const float *d_leak, int64_t n, float *d_rho);
+void model_device_fill(float *x, int64_t n, float value);
+
+/* table [n_in][V] = drive of each token; drive [T][n_in][B] by token [T][B]. */
+void model_device_drive(const struct model_device *m, const float *embedding, const float *projection,
+                        const int32_t *token, float *table, float *drive);
+
+/* d_table [n_in][V] from d_drive, by the positions of each token: position [T B] sorted by token, first [V +
+ * 1]. Then the gradients of projection [n_in][W + 1] and embedding [V][W]. */
+void model_device_drive_gradient(const struct model_device *m, const float *d_drive, const int32_t *position,
+                                 const int32_t *first, const float *embedding, const float *projection,
+                                 float *d_table, float *d_projection, float *d_embedding);
+
+/* logit [T][V][B] = bias, or 0 where bias is NULL. */
+void model_device_logit_start(const struct model_device *m, const float *bias, float *logit);
+/* Logits become scale (softmax - one at the target); nats [T B] of each position, *sum of all. */
+void model_device_loss(const struct model_device *m, const int32_t *target, double scale, float *logit,
+                       double *nats, double *sum);
+
+/* rows [n][T B] from by_time [T][n][B]. */
+void model_device_by_row(const struct model_device *m, int n, const float *by_time, float *rows);
+/* sums [n] of rows [n][T B]. */
+void model_device_row_sums(const struct model_device *m, int n, const float *rows, float *sums);
+
+/* *sum = sum of x^2; `parts` has room for MODEL_PARTS doubles. */
+enum { MODEL_PARTS = 512 };
+void model_device_squares(const float *x, int64_t n, double *parts, double *sum);
+void model_device_count_beyond(const float *x, int64_t n, float level, unsigned long long *count);
+
+struct adamw_factors {
+  float scale, beta1, rest1, beta2, rest2, keep, rate, root, eps; /* rest = 1 - beta */
+};
+void model_device_adamw(const struct adamw_factors *f, int64_t n, float *w, const float *g, float *m,
+                        float *v);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

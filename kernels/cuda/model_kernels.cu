@@ -1,0 +1,306 @@
+/* The character model around the recurrence: small kernels, each sum in a fixed order. */
+#include "model_device.h"
+
+#include <math.h>
+
+namespace {
+
+constexpr int THREADS = 256, WARP = 32;
+constexpr unsigned ALL = ~0u;
+
+unsigned blocks_for(int64_t n) {
+  return (unsigned)((n + THREADS - 1) / THREADS);
+}
+
+__device__ int64_t thread_index() {
+  return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+template <class T> __device__ T warp_sum(T x) {
+  for (int d = WARP / 2; d > 0; d /= 2) x += __shfl_xor_sync(ALL, x, d);
+  return x;
+}
+
+/* Valid in thread 0. */
+__device__ double block_sum(double x) {
+  __shared__ double part[THREADS / WARP];
+  x = warp_sum(x);
+  if (threadIdx.x % WARP == 0) part[threadIdx.x / WARP] = x;
+  __syncthreads();
+  double sum = 0;
+  for (int w = 0; w < THREADS / WARP; w++) sum += part[w];
+  __syncthreads();
+  return sum;
+}
+
+/* ---- element by element ---- */
+
+__global__ void multiply_kernel(const float *x, const float *y, int64_t n, float *z) {
+  const int64_t i = thread_index();
+  if (i < n) z[i] = x[i] * y[i];
+}
+
+__global__ void sigmoid_kernel(const float *rho, int64_t n, float *leak, float *kept) {
+  const int64_t i = thread_index();
+  if (i < n) leak[i] = kept[i] = (float)(1 / (1 + exp(-(double)rho[i])));
+}
+
+__global__ void sigmoid_gradient_kernel(const float *kept, const float *d_leak, int64_t n, float *d_rho) {
+  const int64_t i = thread_index();
+  if (i < n) d_rho[i] = kept[i] * (1 - kept[i]) * d_leak[i];
+}
+
+__global__ void fill_kernel(float *x, int64_t n, float value) {
+  const int64_t i = thread_index();
+  if (i < n) x[i] = value;
+}
+
+/* m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  w = w (1 - lr decay) - lr mhat / (sqrt(vhat)
+ * + eps) */
+__global__ void adamw_kernel(const adamw_factors f, int64_t n, float *w, const float *gradient, float *m,
+                             float *v) {
+  const int64_t i = thread_index();
+  if (i >= n) return;
+  const float g = f.scale * gradient[i];
+  m[i] = f.beta1 * m[i] + f.rest1 * g;
+  v[i] = f.beta2 * v[i] + f.rest2 * g * g;
+  w[i] = f.keep * w[i] - f.rate * m[i] / (sqrtf(v[i]) * f.root + f.eps);
+}
+
+/* ---- drive ---- */
+
+__global__ void table_kernel(const model_device s, const float *embedding, const float *projection,
+                             float *table) {
+  const int64_t at = thread_index();
+  if (at >= (int64_t)s.n_in * s.V) return;
+  const float *row = projection + at / s.V * (s.W + 1), *token = embedding + at % s.V * s.W;
+  float sum = row[s.W];
+  for (int w = 0; w < s.W; w++) sum += row[w] * token[w];
+  table[at] = sum;
+}
+
+__global__ void drive_kernel(const model_device s, const float *table, const int32_t *token, float *drive) {
+  const int64_t at = thread_index();
+  if (at >= (int64_t)s.T * s.n_in * s.B) return;
+  const int64_t b = at % s.B, i = at / s.B % s.n_in, t = at / s.B / s.n_in;
+  drive[at] = table[i * s.V + token[t * s.B + b]];
+}
+
+/* A warp sums the positions of one token for one input node. */
+__global__ void token_sum_kernel(const model_device s, const float *d_drive, const int32_t *position,
+                                 const int32_t *first, float *d_table) {
+  const int64_t at = thread_index() / WARP;
+  if (at >= (int64_t)s.n_in * s.V) return;
+  const int64_t i = at / s.V, v = at % s.V;
+  double sum = 0;
+  for (int k = first[v] + threadIdx.x % WARP; k < first[v + 1]; k += WARP) {
+    const int64_t t = position[k] / s.B, b = position[k] % s.B;
+    sum += d_drive[(t * s.n_in + i) * s.B + b];
+  }
+  sum = warp_sum(sum);
+  if (threadIdx.x % WARP == 0) d_table[at] = (float)sum;
+}
+
+__global__ void projection_gradient_kernel(const model_device s, const float *d_table, const float *embedding,
+                                           float *d_projection) {
+  const int64_t at = thread_index();
+  if (at >= (int64_t)s.n_in * (s.W + 1)) return;
+  const int64_t i = at / (s.W + 1), w = at % (s.W + 1);
+  double sum = 0;
+  for (int v = 0; v < s.V; v++)
+    sum += (double)d_table[i * s.V + v] * (w < s.W ? embedding[v * s.W + w] : 1.0f);
+  d_projection[at] = (float)sum;
+}
+
+/* A block for each element of the embedding. */
+__global__ void embedding_gradient_kernel(const model_device s, const float *d_table, const float *projection,
+                                          float *d_embedding) {
+  const int64_t v = blockIdx.x / s.W, w = blockIdx.x % s.W;
+  double sum = 0;
+  for (int64_t i = threadIdx.x; i < s.n_in; i += THREADS)
+    sum += (double)d_table[i * s.V + v] * projection[i * (s.W + 1) + w];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) d_embedding[blockIdx.x] = (float)sum;
+}
+
+/* ---- loss ---- */
+
+__global__ void logit_start_kernel(const model_device s, const float *bias, float *logit) {
+  const int64_t at = thread_index();
+  if (at < (int64_t)s.T * s.V * s.B) logit[at] = bias ? bias[at / s.B % s.V] : 0.0f;
+}
+
+/* 32 columns a block; each column by THREADS / 32 threads that share out the tokens. */
+__global__ void loss_kernel(const model_device s, const int32_t *target, double scale, float *logit,
+                            double *nats) {
+  constexpr int SHARES = THREADS / WARP;
+  __shared__ float high[SHARES][WARP];
+  __shared__ double total[SHARES][WARP];
+  const int64_t column = (int64_t)blockIdx.x * WARP + threadIdx.x % WARP;
+  const int share = threadIdx.x / WARP, c = threadIdx.x % WARP;
+  const bool there = column < (int64_t)s.T * s.B;
+  const int64_t t = column / s.B, b = column % s.B;
+  const int y = there ? target[column] : -1;
+  float *x = logit + t * s.V * s.B + b;
+  float highest = -INFINITY;
+  for (int v = share; v < s.V && there; v += SHARES) highest = fmaxf(highest, x[(int64_t)v * s.B]);
+  high[share][c] = highest;
+  __syncthreads();
+  for (int k = 0; k < SHARES; k++) highest = fmaxf(highest, high[k][c]);
+  const double at_target = y >= 0 ? (double)x[(int64_t)y * s.B] - (double)highest : 0;
+  double sum = 0;
+  for (int v = share; v < s.V && there; v += SHARES) sum += (double)expf(x[(int64_t)v * s.B] - highest);
+  total[share][c] = sum;
+  __syncthreads();
+  sum = 0;
+  for (int k = 0; k < SHARES; k++) sum += total[k][c];
+  const float factor = (float)(scale / sum);
+  for (int v = share; v < s.V && there; v += SHARES) {
+    const float p = expf(x[(int64_t)v * s.B] - highest) * factor;
+    x[(int64_t)v * s.B] = y < 0 ? 0.0f : v == y ? p - (float)scale : p;
+  }
+  if (there && share == 0)
+    nats[column] = y < 0 ? 0.0 : isfinite(sum) && isfinite(at_target) ? log(sum) - at_target : NAN;
+}
+
+__global__ void sum_kernel(const double *x, int64_t n, double *sum) {
+  double mine = 0;
+  for (int64_t i = threadIdx.x; i < n; i += THREADS) mine += x[i];
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) *sum = mine;
+}
+
+__global__ void by_row_kernel(const model_device s, int n, const float *by_time, float *rows) {
+  const int64_t at = thread_index();
+  if (at >= (int64_t)s.T * n * s.B) return;
+  const int64_t b = at % s.B, i = at / s.B % n, t = at / s.B / n;
+  rows[(i * s.T + t) * s.B + b] = by_time[at];
+}
+
+__global__ void row_sum_kernel(int64_t n, const float *rows, float *sums) {
+  double mine = 0;
+  for (int64_t i = threadIdx.x; i < n; i += THREADS) mine += rows[blockIdx.x * n + i];
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) sums[blockIdx.x] = (float)mine;
+}
+
+/* ---- figures ---- */
+
+__global__ void squares_kernel(const float *x, int64_t n, double *parts) {
+  double mine = 0;
+  for (int64_t i = thread_index(); i < n; i += (int64_t)gridDim.x * THREADS) mine += (double)x[i] * x[i];
+  mine = block_sum(mine);
+  if (threadIdx.x == 0) parts[blockIdx.x] = mine;
+}
+
+__global__ void count_kernel(const float *x, int64_t n, float level, unsigned long long *count) {
+  int mine = 0;
+  for (int64_t i = thread_index(); i < n; i += (int64_t)gridDim.x * THREADS) mine += fabsf(x[i]) > level;
+  mine = warp_sum(mine);
+  if (threadIdx.x % WARP == 0 && mine) atomicAdd(count, (unsigned long long)mine);
+}
+
+void launched() {
+  CHECK_CUDA(cudaGetLastError());
+}
+
+} // namespace
+
+void model_device_multiply(const float *x, const float *y, int64_t n, float *z) {
+  if (n == 0) return;
+  multiply_kernel<<<blocks_for(n), THREADS, 0, gpu_stream()>>>(x, y, n, z);
+  launched();
+}
+
+void model_device_sigmoid(const float *rho, int64_t n, float *leak, float *kept) {
+  if (n == 0) return;
+  sigmoid_kernel<<<blocks_for(n), THREADS, 0, gpu_stream()>>>(rho, n, leak, kept);
+  launched();
+}
+
+void model_device_sigmoid_gradient(const float *kept, const float *d_leak, int64_t n, float *d_rho) {
+  if (n == 0) return;
+  sigmoid_gradient_kernel<<<blocks_for(n), THREADS, 0, gpu_stream()>>>(kept, d_leak, n, d_rho);
+  launched();
+}
+
+void model_device_fill(float *x, int64_t n, float value) {
+  if (n == 0) return;
+  fill_kernel<<<blocks_for(n), THREADS, 0, gpu_stream()>>>(x, n, value);
+  launched();
+}
+
+void model_device_drive(const struct model_device *m, const float *embedding, const float *projection,
+                        const int32_t *token, float *table, float *drive) {
+  if (m->n_in == 0) return;
+  table_kernel<<<blocks_for((int64_t)m->n_in * m->V), THREADS, 0, gpu_stream()>>>(*m, embedding, projection,
+                                                                                  table);
+  launched();
+  drive_kernel<<<blocks_for((int64_t)m->T * m->n_in * m->B), THREADS, 0, gpu_stream()>>>(*m, table, token,
+                                                                                         drive);
+  launched();
+}
+
+void model_device_drive_gradient(const struct model_device *m, const float *d_drive, const int32_t *position,
+                                 const int32_t *first, const float *embedding, const float *projection,
+                                 float *d_table, float *d_projection, float *d_embedding) {
+  cudaStream_t stream = gpu_stream();
+  if (m->n_in > 0) {
+    token_sum_kernel<<<blocks_for((int64_t)m->n_in * m->V * WARP), THREADS, 0, stream>>>(
+        *m, d_drive, position, first, d_table);
+    launched();
+    projection_gradient_kernel<<<blocks_for((int64_t)m->n_in * (m->W + 1)), THREADS, 0, stream>>>(
+        *m, d_table, embedding, d_projection);
+    launched();
+  }
+  embedding_gradient_kernel<<<m->V * m->W, THREADS, 0, stream>>>(*m, d_table, projection, d_embedding);
+  launched();
+}
+
+void model_device_logit_start(const struct model_device *m, const float *bias, float *logit) {
+  logit_start_kernel<<<blocks_for((int64_t)m->T * m->V * m->B), THREADS, 0, gpu_stream()>>>(*m, bias, logit);
+  launched();
+}
+
+void model_device_loss(const struct model_device *m, const int32_t *target, double scale, float *logit,
+                       double *nats, double *sum) {
+  const int64_t columns = (int64_t)m->T * m->B;
+  loss_kernel<<<(unsigned)((columns + WARP - 1) / WARP), THREADS, 0, gpu_stream()>>>(*m, target, scale, logit,
+                                                                                     nats);
+  launched();
+  sum_kernel<<<1, THREADS, 0, gpu_stream()>>>(nats, columns, sum);
+  launched();
+}
+
+void model_device_by_row(const struct model_device *m, int n, const float *by_time, float *rows) {
+  if (n == 0) return;
+  by_row_kernel<<<blocks_for((int64_t)m->T * n * m->B), THREADS, 0, gpu_stream()>>>(*m, n, by_time, rows);
+  launched();
+}
+
+void model_device_row_sums(const struct model_device *m, int n, const float *rows, float *sums) {
+  if (n == 0) return;
+  row_sum_kernel<<<n, THREADS, 0, gpu_stream()>>>((int64_t)m->T * m->B, rows, sums);
+  launched();
+}
+
+void model_device_squares(const float *x, int64_t n, double *parts, double *sum) {
+  squares_kernel<<<MODEL_PARTS, THREADS, 0, gpu_stream()>>>(x, n, parts);
+  launched();
+  sum_kernel<<<1, THREADS, 0, gpu_stream()>>>(parts, MODEL_PARTS, sum);
+  launched();
+}
+
+void model_device_count_beyond(const float *x, int64_t n, float level, unsigned long long *count) {
+  CHECK_CUDA(cudaMemsetAsync(count, 0, sizeof *count, gpu_stream()));
+  if (n == 0) return;
+  count_kernel<<<MODEL_PARTS, THREADS, 0, gpu_stream()>>>(x, n, level, count);
+  launched();
+}
+
+void model_device_adamw(const struct adamw_factors *f, int64_t n, float *w, const float *g, float *m,
+                        float *v) {
+  if (n == 0) return;
+  adamw_kernel<<<blocks_for(n), THREADS, 0, gpu_stream()>>>(*f, n, w, g, m, v);
+  launched();
+}
