@@ -15,7 +15,7 @@ headers_of() { find "$1" -maxdepth 1 -name '*.h' -printf '%f\n'; }
 forbid() {
   local header
   for header in $(headers_of "$2"); do
-    if [ -e "$1/$header" ] || [ -e "src/core/$header" ]; then continue; fi
+    if [ -n "$(find "$1" -name "$header")" ] || [ -e "src/core/$header" ]; then continue; fi
     grep -rnE "#include \"([^\"]*/)?$header\"" "$1" --include='*.[ch]' --include='*.cu' --include='*.cuh' |
       sed "s|^|$1 must not include $2: |" || true
   done
