@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""generate: the same file for any number of ranks and threads, exactly the edges asked for, the reference graphs' degrees,
-signs by transmitter, delays, modules; what cannot be made is refused in one line."""
+"""generate: the same file for any number of ranks and threads, exactly the edges asked for, the reference graphs'
+degrees, signs by transmitter, delays, modules; what cannot be made is refused in one line."""
 import json
 import os
 import subprocess
@@ -47,8 +47,8 @@ def labels(file, name):
 
 with tempfile.TemporaryDirectory() as work:
     path = [os.path.join(work, f"{i}.h5") for i in range(4)]
-    words = ["--nodes", 5000, "--edges", 524324, "--delays", "1:8", "--seed", 3, "--streamable"]
-    first = run(*words, "--output", path[0], "--json")
+    words = ["--nodes", 1200, "--edges", 40000, "--delays", "1:8", "--seed", 3, "--streamable", "--parts", 16]
+    run(*words, "--output", path[0])
     run(*words, "--output", path[1], n=3)
     run(*words, "--output", path[2], threads=3)
     same = contents(path[0])
@@ -58,7 +58,8 @@ with tempfile.TemporaryDirectory() as work:
     run(*words, "--output", path[3], "--no-order")
     assert same["/@graph_digest"] != contents(path[3])["/@graph_digest"]
 
-    facts = json.loads(first)
+    facts = json.loads(run("--nodes", 5000, "--edges", 524324, "--delays", "1:8", "--no-order", "--output", path[0],
+                           "--force", "--json"))
     assert facts["nodes"] == 5000 and facts["edges"] == 524324
     with h5py.File(path[0]) as file:
         source, target = file[edges_at + "source_node_id"][:], file[edges_at + "target_node_id"][:]
