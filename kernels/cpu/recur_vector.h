@@ -85,18 +85,20 @@ INLINE void add_product(const struct recur_edges *edges, lidx row, const float *
   eidx e = edges->ptr[row];
   vec odd[TILE_VECS];
   for (int v = 0; v < n_vec; v++) odd[v] = vec_set(0);
-  for (; e + 1 < last; e += 2) {
-    const float *s0 = state + edges->col[e] * batch, *s1 = state + edges->col[e + 1] * batch;
-    const vec value0 = vec_set(edges->value[e]), value1 = vec_set(edges->value[e + 1]);
-    for (int v = 0; v < n_vec; v++) {
-      sum[v] = vec_fma(value0, tile_load(s0, t, v, n_vec), sum[v]);
-      odd[v] = vec_fma(value1, tile_load(s1, t, v, n_vec), odd[v]);
+  for (; e + GROUP <= last; e += GROUP) {
+#pragma GCC unroll 8
+    for (int i = 0; i < GROUP; i++) {
+      const float *from = state + edges->col[e + i] * batch;
+      const vec value = vec_set(edges->value[e + i]);
+      vec *to = i % 2 ? odd : sum;
+      for (int v = 0; v < n_vec; v++) to[v] = vec_fma(value, tile_load(from, t, v, n_vec), to[v]);
     }
   }
-  if (e < last)
-    for (int v = 0; v < n_vec; v++)
-      sum[v] =
-          vec_fma(vec_set(edges->value[e]), tile_load(state + edges->col[e] * batch, t, v, n_vec), sum[v]);
+  for (; e < last; e++) {
+    const float *from = state + edges->col[e] * batch;
+    const vec value = vec_set(edges->value[e]);
+    for (int v = 0; v < n_vec; v++) sum[v] = vec_fma(value, tile_load(from, t, v, n_vec), sum[v]);
+  }
   for (int v = 0; v < n_vec; v++) sum[v] = vec_add(sum[v], odd[v]);
 }
 

@@ -1,4 +1,5 @@
 /* Microsteps over threads. */
+#include "recur_barrier.h"
 #include "recur_window.h"
 
 #include <omp.h>
@@ -116,11 +117,12 @@ static void end_rows(const struct recur_window *w, lidx first, lidx last) {
 
 void recur_window_forward(const struct recur_window *w) {
   const int K = w->steps * w->microsteps;
+  struct recur_barrier barrier = RECUR_BARRIER_INIT;
 #pragma omp parallel num_threads(w->n_threads)
   for (int k = 0; k < K; k++) {
     for
       EACH_SHARE(i) w->isa->forward(w, k, RECUR_WHOLE, w->target_cut[i], w->target_cut[i + 1]);
-#pragma omp barrier
+    recur_barrier_wait(&barrier, omp_get_num_threads());
   }
 }
 
@@ -139,6 +141,7 @@ static void end_share(const struct recur_window *w, lidx first, lidx last) {
 void recur_window_backward(const struct recur_window *w) {
   const int K = w->steps * w->microsteps;
   const lidx *cut = w->source_cut;
+  struct recur_barrier barrier = RECUR_BARRIER_INIT;
 #pragma omp parallel num_threads(w->n_threads)
   {
     for
@@ -147,7 +150,7 @@ void recur_window_backward(const struct recur_window *w) {
         w->isa->elementwise(w, K - 1, cut[i], cut[i + 1]);
       }
     for (int k = K - 1; k >= 0; k--) {
-#pragma omp barrier
+      recur_barrier_wait(&barrier, omp_get_num_threads());
       for
         EACH_SHARE(i) {
           w->isa->transposed(w, k, cut[i], cut[i + 1]);
