@@ -69,6 +69,7 @@ def overflows():
         case["spikes"] = [(t, i) for t in range(words.number()) for i in words.list()]
         next(words.words)
         case["fault"] = [words.number() for _ in range(4)]
+        words.list("final_potential"), words.list("final_refractory")
         yield case
 
 

@@ -128,6 +128,9 @@ static bool read_overflow(FILE *file, struct vector *v) {
   word(file, "fault");
   v->fault.step = number(file), v->fault.phase = (int)number(file);
   v->fault.node = number(file), v->fault.value = number(file);
+  int64_t n;
+  v->final_potential = list(file, "final_potential", &n);
+  v->final_counter = list(file, "final_refractory", &n);
   return true;
 }
 
@@ -236,6 +239,11 @@ static void check_overflow(const struct vector *v, const struct way *way) {
   if (batch.fault.step == LIF_NO_FAULT) lif_final_check(run, &world, &batch.fault);
   if (v->fault.step < 0) {
     CHECK(batch.fault.step == LIF_NO_FAULT);
+    struct whole_state w;
+    whole_init(&p.net, &w);
+    whole_read(run, false, &w);
+    check_same(w.potential, v->final_potential, v->n), check_same(w.counter, v->final_counter, v->n);
+    whole_free(&w);
   } else {
     CHECK_EQ(batch.fault.step, v->fault.step);
     CHECK_EQ(batch.fault.phase, v->fault.phase);

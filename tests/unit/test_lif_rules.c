@@ -138,6 +138,27 @@ static void test_time_of_values(void) {
   }
 }
 
+static int one_kick(struct lif_net *net, struct lif_stimulus *stimulus) {
+  stimulus[0] = lif_current(net, 0, 1, (nodeid[]){1}, 5, 5, 1000);
+  return 1;
+}
+
+/* A network long at rest wakes up: V = 1000 at step 5, and from then on V = V - (V >> 2) without any input.
+ */
+static void test_wakes_up(void) {
+  struct scene s = scene(2, 5000, 0);
+  s.params.shift[0] = 2;
+  static struct outcome out;
+  play(&s, one_kick, 30, &out);
+  int64_t v = 0;
+  for (int t = 0; t < 30; t++) {
+    v += t == 5 ? 1000 : 0;
+    v -= v / 4;
+    CHECK_EQ(out.potential[2 * t + 1], v);
+    CHECK_EQ(out.potential[2 * t], 0);
+  }
+}
+
 /* ---- stimuli ---- */
 
 static int some_current(struct lif_net *net, struct lif_stimulus *stimulus) {
@@ -234,10 +255,16 @@ static int mute_1(struct lif_net *net, struct lif_stimulus *stimulus) {
   return 1;
 }
 
-static int remove_1(struct lif_net *net, struct lif_stimulus *stimulus) {
+static int remove_only(struct lif_net *net, struct lif_stimulus *stimulus) {
+  (void)stimulus;
   lidx *row;
   const lidx n = lif_own_rows(net, 1, (nodeid[]){1}, &row);
   lif_net_silence(net, n, row, LIF_REMOVED), mem_free(row);
+  return 0;
+}
+
+static int remove_1(struct lif_net *net, struct lif_stimulus *stimulus) {
+  remove_only(net, stimulus);
   stimulus[0] = lif_listed(net, 0, 2, (nodeid[]){0, 1}, 1, (int64_t[]){3});
   stimulus[1] = lif_current(net, 1, 1, (nodeid[]){1}, 0, 9, 400);
   return 2;
@@ -260,6 +287,14 @@ static void test_silence(void) {
     CHECK_EQ(out.fired[3 * t + 1], 0);
     CHECK_EQ(out.potential[3 * t + 1], 100000);
     CHECK_EQ(out.potential[3 * t + 2], 0);
+  }
+  /* Nobody receives anything: 2 fires by itself, 1 would. */
+  s.potential[2] = 100000;
+  play(&s, remove_only, 10, &out);
+  for (int t = 0; t < 10; t++) {
+    CHECK_EQ(out.fired[3 * t + 1], 0);
+    CHECK_EQ(out.fired[3 * t + 2], t == 0);
+    CHECK_EQ(out.potential[3 * t + 1], 100000);
   }
 }
 
@@ -356,6 +391,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < n; i++) {
     the_way = &ways[i];
     test_refractory_period(), test_input_while_refractory(), test_time_of_values();
+    test_wakes_up();
     test_current(), test_listed_spikes(), test_poisson();
     test_silence(), test_which_fault(), test_many_spikes_at_once(), test_requests();
   }

@@ -49,7 +49,7 @@ def vector(case):
 
 
 def exact(case):
-    """Our rule: spikes of the steps before a fault, and the fault (step, phase, neuron, sum) or None."""
+    """Our rule: spikes of the steps before a fault, the fault (step, phase, neuron, sum) or None, V and counters."""
     c, n = case["config"], case["n_neurons"]
     v = list(case["initial_potentials"] or [0] * n)
     rest = list(case["initial_refractory"] or [0] * n)
@@ -60,7 +60,7 @@ def exact(case):
             for i in range(n):
                 x = inputs[i] if phase == 0 else v[i] + inputs[i] if rest[i] == 0 else 0
                 if not LOW <= x <= HIGH:
-                    return spikes, (t, phase, i, x)
+                    return spikes, (t, phase, i, x), [], []
         fired = []
         for i in range(n):
             if rest[i] > 0:
@@ -77,22 +77,25 @@ def exact(case):
             if source in fired:
                 due[t + delay, target] = due.get((t + delay, target), 0) + weight * count
     bad = [(t, 0, i, x) for (t, i), x in due.items() if not LOW <= x <= HIGH]
-    return spikes, min(bad) if bad else None
+    return spikes, min(bad) if bad else None, v, rest
 
 
 def overflow(case):
     n = case["n_neurons"]
     start = (case["initial_potentials"] or [0] * n), (case["initial_refractory"] or [0] * n)
     refused = any(not LOW <= x <= HIGH for x in start[0]) or any(not 0 <= x <= 65535 for x in start[1])
-    spikes, fault = ([], None) if refused else exact(case)
+    spikes, fault, v, rest = ([], None, [], []) if refused else exact(case)
     if not refused and case["name"] not in ACCEPTED_BY_US:
         assert bool(fault) == case["rejected"], case["name"]
         if fault and case["failure"]["phase"] == "integrate":
             assert (fault[0], fault[2]) == (case["failure"]["timestep"], case["failure"]["neuron"]), case["name"]
             assert str(fault[3]) in case["failure"]["message"], case["name"]
+        if not fault:
+            assert (v, rest) == (case["final_potentials"], case["final_refractory"]), case["name"]
     text = head(case, sum(e[4] for e in case["edges_rle"])) + numbers("edges", flat(case["edges_rle"]))
     text += f"refused {int(refused)}\n" + f"spikes {len(spikes)}\n" + "".join(numbers("", s).lstrip() for s in spikes)
-    return text + "fault " + " ".join(map(str, fault or (-1, 0, 0, 0))) + "\n"
+    text += "fault " + " ".join(map(str, fault or (-1, 0, 0, 0))) + "\n"
+    return text + numbers("final_potential", v) + numbers("final_refractory", rest)
 
 
 def main():
