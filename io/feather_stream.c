@@ -58,8 +58,9 @@ static const char *step(struct stream *s, void *to, size_t *n, bool whole) {
 
 const char *stream_read(struct stream *s, void *to, int64_t bytes) {
   if (bytes > s->total - s->done) return "a buffer is too short for its rows";
+  if (bytes == 0) return NULL;
   if (s->codec == CODEC_NONE) {
-    if (bytes) memcpy(to, s->at, (size_t)bytes);
+    memcpy(to, s->at, (size_t)bytes);
     s->at += bytes, s->left -= bytes, s->done += bytes;
     return NULL;
   }
@@ -78,6 +79,7 @@ const char *stream_skip(struct stream *s, int64_t bytes) {
   char unused[SKIP];
   const char *wrong = NULL;
   if (bytes < 0 || bytes > s->total - s->done) return "a buffer is too short for its rows";
+  if (bytes == 0) return NULL;
   if (s->codec == CODEC_NONE) {
     s->at += bytes, s->left -= bytes, s->done += bytes;
     return NULL;
