@@ -108,6 +108,12 @@ static struct status choose_isa(struct recur_window *w) {
                  getenv("FASCICLE_SIMD"));
 }
 
+/* A cold start, halo rows included. */
+static void clear_state(struct recur_window *w) {
+  const size_t n = ((size_t)w->n_own + (size_t)w->n_halo) * (size_t)w->batch;
+  if (n > 0) memset(recur_state(w, 0), 0, n * sizeof(float));
+}
+
 static struct status open_recur(const struct recur_net *net, int n_threads, struct recur **state) {
   struct recur *r = mem_zero(1, sizeof *r);
   struct recur_room room = {0};
@@ -115,14 +121,13 @@ static struct status open_recur(const struct recur_net *net, int n_threads, stru
   place(r, net, &room);
   room = (struct recur_room){.memory = r->memory = mem_alloc(room.used, 1)};
   const int64_t inputs = place(r, net, &room);
-  memset(r->memory, 0, (size_t)inputs);
+  if (inputs > 0) memset(r->memory, 0, (size_t)inputs);
   r->n_edges = edges_of(net);
   r->window.n_threads = n_threads < 1 ? 1 : n_threads > MAX_SHARES ? MAX_SHARES : n_threads;
   fill_slots(r->in_slot, net->graph->n_own, net->in, net->n_in);
   fill_slots(r->out_slot, net->graph->n_own, net->out, net->n_out);
   wire(r, net->graph);
-  memset(recur_state(&r->window, 0), 0,
-         ((size_t)r->window.n_own + r->window.n_halo) * net->shape.batch * sizeof(float));
+  clear_state(&r->window);
   const struct status s = choose_isa(&r->window);
   if (s.code)
     mem_free(r->memory), mem_free(r);

@@ -21,8 +21,9 @@ static void add_product(const struct recur_edges *edges, lidx row, const float *
 /* z += d_t + b */
 static void add_input(const struct recur_window *w, int k, lidx row, float *z) {
   const lidx slot = w->in_slot[row];
-  const float *drive = w->drive + ((int64_t)(k / w->microsteps) * w->n_in + slot) * w->batch;
-  for (int c = 0; c < w->batch; c++) z[c] += slot < 0 ? w->bias[row] : drive[c] + w->bias[row];
+  const float *drive =
+      slot < 0 ? NULL : w->drive + ((int64_t)(k / w->microsteps) * w->n_in + slot) * w->batch;
+  for (int c = 0; c < w->batch; c++) z[c] += drive ? drive[c] + w->bias[row] : w->bias[row];
 }
 
 /* s_{k+1} = (1 - a) s_k + a tanh(z) */

@@ -105,10 +105,11 @@ INLINE void add_product(const struct recur_edges *edges, lidx row, const float *
 /* p = tanh(z + d_t + b) */
 INLINE void make_proposals(const struct recur_window *w, int k, lidx row, vec *z, struct tile t, int n_vec) {
   const lidx slot = w->in_slot[row];
-  const float *drive = w->drive + ((int64_t)(k / w->microsteps) * w->n_in + slot) * w->batch;
+  const float *drive =
+      slot < 0 ? NULL : w->drive + ((int64_t)(k / w->microsteps) * w->n_in + slot) * w->batch;
   for (int v = 0; v < n_vec; v++) {
     vec input = vec_set(w->bias[row]);
-    if (slot >= 0) input = vec_add(tile_load(drive, t, v, n_vec), input);
+    if (drive) input = vec_add(tile_load(drive, t, v, n_vec), input);
     z[v] = vec_tanh(vec_add(z[v], input));
   }
 }
@@ -120,12 +121,12 @@ INLINE void finish_tile(const struct recur_window *w, int k, lidx row, vec *z, s
   const float *s = recur_state(w, k) + at;
   float *next = recur_state(w, k + 1) + at;
   const lidx slot = (k + 1) % w->microsteps == 0 ? w->out_slot[row] : -1;
-  float *output = w->output + ((int64_t)(k / w->microsteps) * w->n_out + slot) * B;
+  float *output = slot < 0 ? NULL : w->output + ((int64_t)(k / w->microsteps) * w->n_out + slot) * B;
   make_proposals(w, k, row, z, t, n_vec);
   for (int v = 0; v < n_vec; v++) {
     const vec after = vec_fma(a, z[v], vec_mul(keep, tile_load(s, t, v, n_vec)));
     tile_store(next, t, v, n_vec, after);
-    if (slot >= 0) tile_store(output, t, v, n_vec, after);
+    if (output) tile_store(output, t, v, n_vec, after);
   }
 }
 
