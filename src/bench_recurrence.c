@@ -1,4 +1,4 @@
-/* Cases forward, backward, total of one window on random graphs.
+/* Cases forward, backward, total of one window on random graphs, and train_step: the whole step around it.
  *
  * The floor of a pass on the cpu is the larger of its operations over the measured peak (2 E B forward, 4 E B
  * backward, each microstep) and its gathered bytes (4 E B each way) over the measured rate of random 128-byte
@@ -6,6 +6,7 @@
 #include "backends.h"
 #include "bench.h"
 #include "bench_graph.h"
+#include "bench_train_step.h"
 #include "log.h"
 #include "mem.h"
 #include "recur_window.h"
@@ -197,6 +198,28 @@ static void tell(const struct comm *comm, const struct setup *s, const char *gra
   }
 }
 
+/* Its floor is the recurrence's own median in this run. */
+static struct status run_train_step(const struct comm *comm, const struct setup *s, const char *graph,
+                                    const struct recur_net *net, const struct findings *f) {
+  struct bench_train_step step;
+  TRY(bench_train_step(comm, s->backend, net, s->n_threads, &step));
+  const struct bench_line line = {.bench = "recurrence",
+                                  .name = "train_step",
+                                  .nodes = s->nodes,
+                                  .edges = s->edges,
+                                  .batch = s->shape.batch,
+                                  .seconds = step.median,
+                                  .floor_seconds = f->median[TOTAL],
+                                  .bytes = step.bytes,
+                                  .peak_bytes = s->backend->peak(),
+                                  .more = json_pack("{s:s, s:s, s:i, s:i, s:f}", "graph", graph, "floor",
+                                                    "total of the recurrence in this run", "steps",
+                                                    s->shape.steps, "microsteps", s->shape.microsteps,
+                                                    "seconds_best", step.best)};
+  bench_print(comm, s->bench, &line);
+  return fine();
+}
+
 static struct status run_network(const struct comm *comm, const struct setup *s, const char *name,
                                  const struct graph *graph, struct findings *found) {
   const struct recur_backend *be = s->backend->recur;
@@ -210,7 +233,7 @@ static struct status run_network(const struct comm *comm, const struct setup *s,
                                 .shape = s->shape,
                                 .want_gradient = true};
   struct recurrence window = {.backend = be, .graph = graph, .shape = s->shape};
-  const struct status status = agree(comm, be->open(&net, s->n_threads, &window.state));
+  struct status status = agree(comm, be->open(&net, s->n_threads, &window.state));
   if (!status.code) {
     found->bytes = be->bytes(&net);
     fill(s, comm, &net, window.state);
@@ -218,6 +241,7 @@ static struct status run_network(const struct comm *comm, const struct setup *s,
     tell(comm, s, name, found);
   }
   if (window.state) be->close(window.state);
+  if (!status.code && s->backend->model) status = run_train_step(comm, s, name, &net, found);
   mem_free(in), mem_free(out);
   return status;
 }

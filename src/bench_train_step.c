@@ -1,0 +1,93 @@
+#include "bench_train_step.h"
+#include "bench.h"
+#include "log.h"
+#include "mem.h"
+#include "optim.h"
+#include "rng.h"
+#include "watchdog.h"
+
+#include <math.h>
+
+enum { TOKENS = 65, EMBEDDING = 32, MOST_STEPS = 100 };
+
+/* A network that stands on a graph in memory, with no file behind it. */
+static struct network network_of(const struct grid *grid, const struct recur_net *net) {
+  return (struct network){.grid = grid,
+                          .facts = {.n_nodes = net->graph->n_global},
+                          .graph = *net->graph,
+                          .input = {.n_own = net->n_in, .own = (lidx *)net->in},
+                          .output = {.n_own = net->n_out, .own = (lidx *)net->out}};
+}
+
+/* Small random parameters, so that states and gradients are lively. */
+static void fill_parameters(struct rnn *rnn) {
+  const int64_t n = rnn->at.at[MODEL_BLOCKS];
+  float *w = NEW(float, n);
+  for (int64_t i = 0; i < n; i++) {
+    const struct rng_block b = rng_draw(1, (uint32_t)i, (uint32_t)(i >> 32), 0, 0);
+    w[i] = (float)(0.2 * rng_unit(b.v[0], b.v[1]) - 0.1);
+  }
+  rnn->backend->put(rnn->backend->model->array(rnn->model, MODEL_PARAMETERS), w, (size_t)n * sizeof *w);
+  mem_free(w);
+  rnn_refresh(rnn);
+}
+
+static double one_step(const struct comm *comm, struct rnn *rnn, const int32_t *token, int64_t step) {
+  const struct optim_config optim = {.lr_edges = 3e-4,
+                                     .lr_adapters = 1e-3,
+                                     .weight_decay = 0.01,
+                                     .beta1 = 0.9,
+                                     .beta2 = 0.999,
+                                     .eps = 1e-8,
+                                     .clip = 1};
+  pulse("bench recurrence");
+  comm_barrier(comm);
+  const double start = seconds_now();
+  rnn_cold(rnn);
+  rnn_forward(rnn, token);
+  rnn_loss(rnn, token, 1.0 / ((double)rnn->shape.batch * rnn->shape.steps));
+  rnn_backward(rnn);
+  optim_update(rnn, &optim, step, 1, optim_norm(rnn));
+  float value;
+  if (rnn->network->graph.n_own > 0)
+    rnn->backend->get(&value, rnn->backend->recur->leak(rnn->recur), sizeof value); /* the device is done */
+  return bench_slowest(comm, seconds_now() - start);
+}
+
+/* About four seconds of steps after one that is not counted, but 10 to 100 of them. */
+static void time_steps(const struct comm *comm, struct rnn *rnn, struct bench_train_step *found) {
+  const int64_t places = (int64_t)rnn->shape.steps * rnn->shape.batch;
+  int32_t *token = NEW(int32_t, places);
+  for (int64_t i = 0; i < places; i++) token[i] = (int32_t)(i * 7 % TOKENS);
+  double seconds[MOST_STEPS];
+  const int n = (int)fmin(MOST_STEPS, fmax(10, 4 / one_step(comm, rnn, token, 0)));
+  for (int i = 0; i < n; i++) seconds[i] = one_step(comm, rnn, token, i + 1);
+  found->median = bench_median(seconds, n);
+  found->best = seconds[0];
+  mem_free(token);
+}
+
+struct status bench_train_step(const struct comm *comm, const struct backend *backend,
+                               const struct recur_net *net, int n_threads, struct bench_train_step *found) {
+  const struct grid grid = {.parts = comm->size,
+                            .replicas = 1,
+                            .part = comm->rank,
+                            .replica_comm = *comm,
+                            .part_comm = {.size = 1}};
+  const struct network network = network_of(&grid, net);
+  const struct rnn_shape shape = {.batch = net->shape.batch,
+                                  .steps = net->shape.steps,
+                                  .microsteps = net->shape.microsteps,
+                                  .vocabulary = TOKENS,
+                                  .embedding = EMBEDDING,
+                                  .want_gradient = true};
+  struct rnn rnn;
+  const struct status s = rnn_open(backend, &network, &shape, n_threads, &rnn);
+  if (!s.code) {
+    fill_parameters(&rnn);
+    found->bytes = rnn_bytes(backend, &network, &shape);
+    time_steps(comm, &rnn, found);
+  }
+  rnn_close(&rnn);
+  return s;
+}

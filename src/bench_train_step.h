@@ -1,0 +1,19 @@
+/* A whole training step beside the recurrence alone: what the character model and the optimiser add. */
+#ifndef FASCICLE_BENCH_TRAIN_STEP_H
+#define FASCICLE_BENCH_TRAIN_STEP_H
+
+#include "backend.h"
+#include "comm.h"
+#include "recur_backend.h"
+
+/* The reference's model: 65 tokens, 32 columns of embedding. `net` holds graph, roles and shape; comm: the
+ * ranks that share the graph. Median and best seconds of a step from zero state to new parameters, the
+ * slowest rank's, and the bytes that it takes on the device. Agreed. */
+struct bench_train_step {
+  double median, best;
+  int64_t bytes;
+};
+struct status bench_train_step(const struct comm *comm, const struct backend *backend,
+                               const struct recur_net *net, int n_threads, struct bench_train_step *found);
+
+#endif
