@@ -30,12 +30,21 @@ static __global__ void sum_parts(const float *parts, int n_parts, int64_t stride
   sum[i] = total;
 }
 
+template <class WORD>
+static void pack_as(cudaStream_t stream, const void *rows, const int32_t *row, int64_t n, int64_t words,
+                    void *packed) {
+  pack<<<blocks_for(n * words), THREADS, 0, stream>>>((const WORD *)rows, row, n, words, (WORD *)packed);
+  CHECK_CUDA(cudaGetLastError());
+}
+
 void rows_pack(cudaStream_t stream, const void *rows, const int32_t *row, int64_t n, int64_t words,
                void *packed) {
   if (n * words == 0) return;
-  pack<<<blocks_for(n * words), THREADS, 0, stream>>>((const uint32_t *)rows, row, n, words,
-                                                      (uint32_t *)packed);
-  CHECK_CUDA(cudaGetLastError());
+  const bool wide = words % 4 == 0 && (((uintptr_t)rows | (uintptr_t)packed) & 15) == 0;
+  if (wide)
+    pack_as<uint4>(stream, rows, row, n, words / 4, packed);
+  else
+    pack_as<uint32_t>(stream, rows, row, n, words, packed);
 }
 
 void rows_add(cudaStream_t stream, float *rows, const int32_t *row, int64_t n, int64_t width,

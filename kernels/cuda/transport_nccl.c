@@ -82,7 +82,10 @@ static void join(struct comm *comm, struct nccl_state *s) {
   if (comm->rank == 0) CHECK_NCCL(NULL, ncclGetUniqueId(&id));
   comm_share(comm, &id, sizeof id, 0);
   CHECK_NCCL(NULL, ncclCommInitRank(&s->nccl, comm->size, id, comm->rank));
-  CHECK_CUDA(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+  /* First in line: its few blocks start as soon as any block of the work on own rows ends. */
+  int least, greatest;
+  CHECK_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  CHECK_CUDA(cudaStreamCreateWithPriority(&s->stream, cudaStreamNonBlocking, greatest));
   CHECK_CUDA(cudaEventCreateWithFlags(&s->ready, cudaEventDisableTiming));
   CHECK_CUDA(cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming));
   if (pthread_create(&s->watcher, NULL, watch, s)) DIE(EXIT_RUNTIME, "cannot start the NCCL watcher thread");
