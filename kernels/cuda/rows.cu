@@ -7,8 +7,8 @@ static unsigned blocks_for(int64_t n) {
   return (unsigned)((n + THREADS - 1) / THREADS);
 }
 
-static __global__ void pack(const uint32_t *rows, const int32_t *row, int64_t n, int64_t words,
-                            uint32_t *packed) {
+template <class WORD>
+static __global__ void pack(const WORD *rows, const int32_t *row, int64_t n, int64_t words, WORD *packed) {
   const int64_t at = blockIdx.x * (int64_t)THREADS + threadIdx.x;
   if (at >= n * words) return;
   const int64_t i = at / words;
