@@ -2,6 +2,14 @@
 #include "transport.h"
 #include "watchdog.h"
 
+static bool replayed(const struct recurrence *r, const struct comm *comm, enum recur_way way) {
+  return comm->via->queues && r->backend->replay(r->state, way);
+}
+
+static void recorded(const struct recurrence *r, const struct comm *comm, enum recur_way way) {
+  if (comm->via->queues) r->backend->recorded(r->state, way);
+}
+
 void recurrence_forward(const struct recurrence *r, const struct comm *comm) {
   const struct recur_backend *be = r->backend;
   const size_t row_bytes = (size_t)r->shape.batch * sizeof(float);
@@ -10,6 +18,7 @@ void recurrence_forward(const struct recurrence *r, const struct comm *comm) {
     be->window_forward(r->state);
     return;
   }
+  if (replayed(r, comm, RECUR_THERE)) return;
   be->forward_begin(r->state);
   for (int k = 0; k < r->shape.steps * r->shape.microsteps; k++) {
     comm->via->exchange_begin(comm, &r->graph->halo, be->state(r->state, k), r->graph->n_own, row_bytes);
@@ -18,6 +27,7 @@ void recurrence_forward(const struct recurrence *r, const struct comm *comm) {
     be->forward_far(r->state, k); /* adds the rest, then drive, tanh, leak */
     pulse("the forward pass");
   }
+  recorded(r, comm, RECUR_THERE);
 }
 
 void recurrence_backward(const struct recurrence *r, const struct comm *comm) {
@@ -27,6 +37,7 @@ void recurrence_backward(const struct recurrence *r, const struct comm *comm) {
     be->window_backward(r->state);
     return;
   }
+  if (replayed(r, comm, RECUR_BACK)) return;
   be->backward_begin(r->state);
   for (int k = r->shape.steps * r->shape.microsteps - 1; k >= 0; k--) {
     float *gradient = be->d_state(r->state);
@@ -37,4 +48,5 @@ void recurrence_backward(const struct recurrence *r, const struct comm *comm) {
     pulse("the backward pass");
   }
   be->backward_end(r->state);
+  recorded(r, comm, RECUR_BACK);
 }

@@ -178,6 +178,15 @@ static float *state_k(struct recur *r, int k) {
   return recur_state(&r->window, k);
 }
 
+static bool replay(struct recur *r, enum recur_way way) {
+  (void)r, (void)way;
+  return false;
+}
+
+static void recorded(struct recur *r, enum recur_way way) {
+  (void)r, (void)way;
+}
+
 static void forward_begin(struct recur *r) {
   (void)r; /* nothing to prepare: values are read in the order in which they are kept */
 }
@@ -228,5 +237,7 @@ const struct recur_backend recur_cpu = {.open = open_recur,
                                         .backward_far = backward_far,
                                         .backward_near = backward_near,
                                         .backward_end = backward_end,
+                                        .replay = replay,
+                                        .recorded = recorded,
                                         .window_forward = window_forward,
                                         .window_backward = window_backward};

@@ -10,6 +10,8 @@ struct recur {
   struct recur_device d;
   bool want_gradient;
   cudaGraphExec_t forward, backward; /* NULL until first used */
+  cudaGraphExec_t split[RECUR_WAYS]; /* passes over a split window, messages included */
+  int split_made[RECUR_WAYS];        /* how many were made step by step */
 };
 
 /* ---- edges by source, on the host ---- */
@@ -191,6 +193,8 @@ static void close(struct recur *r) {
   struct recur_device *d = &r->d;
   if (r->forward) CHECK_CUDA(cudaGraphExecDestroy(r->forward));
   if (r->backward) CHECK_CUDA(cudaGraphExecDestroy(r->backward));
+  for (int way = 0; way < RECUR_WAYS; way++)
+    if (r->split[way]) CHECK_CUDA(cudaGraphExecDestroy(r->split[way]));
   gpu_free((void *)d->near_in.col), gpu_free((void *)d->far_in.col), gpu_free((void *)d->near_out.col);
   walk_free(&d->near_in), walk_free(&d->far_in), walk_free(&d->near_out), walk_free(&d->far_out);
   gpu_free((void *)d->near_ptr), gpu_free((void *)d->far_ptr), gpu_free((void *)d->out_edge);
@@ -288,6 +292,25 @@ static void backward_end(struct recur *r) {
   recur_device_give(&r->d);
 }
 
+/* ---- a split window, recorded ---- */
+
+/* The first pass runs as it is made, so that the transport can set up its connections; the second is
+ * recorded, the rest are replays. */
+static bool replay(struct recur *r, enum recur_way way) {
+  if (r->split[way]) {
+    gpu_replay(r->split[way]);
+    return true;
+  }
+  if (r->split_made[way]++ == 1) gpu_capture_begin();
+  return false;
+}
+
+static void recorded(struct recur *r, enum recur_way way) {
+  if (r->split_made[way] != 2) return;
+  r->split[way] = gpu_capture_end();
+  gpu_replay(r->split[way]);
+}
+
 /* ---- the whole window ---- */
 
 static void queue_forward(struct recur *r) {
@@ -341,5 +364,7 @@ const struct recur_backend recur_cuda = {.open = open,
                                          .backward_far = backward_far,
                                          .backward_near = backward_near,
                                          .backward_end = backward_end,
+                                         .replay = replay,
+                                         .recorded = recorded,
                                          .window_forward = window_forward,
                                          .window_backward = window_backward};

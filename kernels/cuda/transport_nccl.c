@@ -242,6 +242,7 @@ static void gather(const struct comm *comm, const void *mine, int64_t bytes, voi
 }
 
 const struct transport transport_nccl = {.name = "nccl",
+                                         .queues = true,
                                          .open = open_nccl,
                                          .close = close_nccl,
                                          .exchange_begin = exchange_begin,

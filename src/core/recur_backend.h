@@ -34,6 +34,8 @@ struct recur_net {
   bool want_gradient; /* else only two states are kept and the backward entries must not be called */
 };
 
+enum recur_way { RECUR_THERE, RECUR_BACK, RECUR_WAYS };
+
 struct recur; /* the backend's state for one network and shape */
 
 struct recur_backend {
@@ -79,6 +81,13 @@ struct recur_backend {
   void (*backward_far)(struct recur *state, int k);
   void (*backward_near)(struct recur *state, int k);
   void (*backward_end)(struct recur *state);
+
+  /* Where messages only queue work on the device (transport->queues), a pass over a split window can be
+   * recorded, messages included, and replayed without the host. replay: true when that did the whole pass;
+   * else the caller makes the pass step by step and ends it with recorded. A backend without recordings
+   * returns false and does nothing. */
+  bool (*replay)(struct recur *state, enum recur_way way);
+  void (*recorded)(struct recur *state, enum recur_way way);
 
   /* The whole window at once; only where n_halo = 0. May be one persistent kernel. */
   void (*window_forward)(struct recur *state);

@@ -10,6 +10,7 @@
 
 struct transport {
   const char *name;
+  bool queues; /* the entries for rows and sums only queue work on the device: the host never waits in them */
 
   /* Set comm->via and comm->via_state. Collective and agreed; EXIT_DEVICE when it cannot work here. */
   struct status (*open)(struct comm *comm);
