@@ -140,7 +140,8 @@ cudaGraphExec_t gpu_capture_end(void) {
   cudaGraph_t graph;
   cudaGraphExec_t ready;
   CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
-  CHECK_CUDA(cudaGraphInstantiate(&ready, graph, 0));
+  /* Launches keep the priority of the stream they were captured on: transfers go before work. */
+  CHECK_CUDA(cudaGraphInstantiate(&ready, graph, cudaGraphInstantiateFlagUseNodePriority));
   CHECK_CUDA(cudaGraphDestroy(graph));
   return ready;
 }
