@@ -72,7 +72,9 @@ static struct status make_bed(const struct comm *comm, const struct bench_job *b
                                        .modular = bench->model && !strcmp(bench->model, "modular")};
   TRY(generate_check(&model));
   *bed = (struct bed){.comm = comm, .bench = bench, .steps = bench->steps ? bench->steps : STEPS};
-  bed->rate = bench_memory_rate(comm, bench->job.n_threads);
+  const struct backend *backend = bench->job.backend;
+  bed->rate =
+      backend->copy_rate ? backend->copy_rate() * comm->size : bench_memory_rate(comm, bench->job.n_threads);
   bed->first_of_rank = NEW(gidx, comm->size + 1);
   for (int r = 0; r <= comm->size; r++) bed->first_of_rank[r] = model.n_nodes * r / comm->size;
   log_line("graph of %lld neurons and %lld edges; memory moves %.1f GB/s", (long long)model.n_nodes,

@@ -96,6 +96,16 @@ static void measure_floor(const struct comm *comm, const struct setup *s, struct
   found->floor[TOTAL] = found->floor[FORWARD] + found->floor[BACKWARD];
 }
 
+/* On a device each pass is bound by its gathers: the edge gradient shares those of the transposed product. */
+static void measure_device_floor(const struct comm *comm, const struct setup *s, struct findings *found) {
+  const double values = (double)s->edges * (double)s->shape.batch,
+               K = (double)s->shape.steps * s->shape.microsteps;
+  const int64_t rows = s->nodes * s->shape.batch / RECUR_GAUGE_ROW + 1;
+  found->gather_bytes = s->backend->gather_rate(rows) * comm->size;
+  found->floor[FORWARD] = found->floor[BACKWARD] = K * values * sizeof(float) / found->gather_bytes;
+  found->floor[TOTAL] = found->floor[FORWARD] + found->floor[BACKWARD];
+}
+
 /* ---- the network ---- */
 
 static void put_normal(const struct backend *backend, float *there, int64_t n, uint64_t stream, double mean,
@@ -262,7 +272,10 @@ static struct status run_graph(const struct comm *comm, const struct setup *s, b
 /* With --model that one as drawn, else both as drawn and ordered. */
 static struct status run_graphs(const struct comm *comm, const struct setup *s) {
   struct findings found = {0};
-  if (s->backend == &backend_cpu) measure_floor(comm, s, &found);
+  if (s->backend->gather_rate)
+    measure_device_floor(comm, s, &found);
+  else
+    measure_floor(comm, s, &found);
   const char *model = s->bench->model;
   if (model) return run_graph(comm, s, !strcmp(model, "modular"), false, &found);
   for (int i = 0; i < 4; i++) TRY(run_graph(comm, s, i / 2 == 1, i % 2 == 1, &found));

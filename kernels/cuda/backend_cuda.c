@@ -1,5 +1,6 @@
 /* The cuda backend: one GPU per rank. */
 #include "backends.h"
+#include "gauge.h"
 #include "gpu.h"
 #include "gpu_start.h"
 
@@ -14,6 +15,8 @@ const struct backend backend_cuda = {.name = "cuda",
                                      .put = gpu_put,
                                      .get = gpu_get,
                                      .peak = gpu_peak,
+                                     .copy_rate = gpu_copy_rate,
+                                     .gather_rate = gpu_gather_rate,
                                      .lif = &lif_cuda,
                                      .recur = &recur_cuda,
                                      .model = &model_cuda};

@@ -289,8 +289,8 @@ __device__ __forceinline__ void count_pool(const lif_device &d, shared &s) {
 /* Where activity is dense the pieces of all blocks are shared out evenly, for one barrier more: the block
  * that happens to have the most would hold up all others. */
 template <class SUM>
-__device__ __noinline__ void send_pooled(const lif_device &d, shared &s, unsigned long long reserved, unsigned barrier,
-                            int slot) {
+__device__ __noinline__ void send_pooled(const lif_device &d, shared &s, unsigned long long reserved,
+                                         unsigned barrier, int slot) {
   lif_pool &mine = d.pool[blockIdx.x];
   for (int k = threadIdx.x; k < (int)(reserved >> 32); k += THREADS) mine.spike[k] = s.list[k];
   if (threadIdx.x == 0) mine.reserved = reserved;

@@ -81,12 +81,9 @@ static const int32_t *slots_to_device(lidx n_own, lidx n, const lidx *row) {
 }
 
 static struct recur_walk walk_to_device(const eidx *ptr, lidx first, lidx n_rows, const void *col,
-                                        bool narrow, int batch) {
-  const struct recur_shape_on_device shape = recur_device_shape(batch);
-  const eidx n_edges = n_rows > 0 ? ptr[first + n_rows] - ptr[first] : 0;
+                                        bool narrow, struct recur_shape_on_device shape, int chunk) {
   struct recur_walk w = {.col = col, .narrow = narrow};
-  struct recur_item *item =
-      recur_plan(ptr, first, n_rows, shape, recur_chunk(n_edges, gpu_processors(), shape), &w.n_blocks);
+  struct recur_item *item = recur_plan(ptr, first, n_rows, shape, chunk, &w.n_blocks);
   w.item = GPU_COPY_OF(struct recur_item, item, (int64_t)w.n_blocks * (RECUR_THREADS / shape.lanes));
   mem_free(item);
   return w;
@@ -100,17 +97,20 @@ enum { NARROW = 65536 };
 
 static void edges_to_device(struct recur_device *d, const struct graph *g, bool want_gradient) {
   const bool narrow = (int64_t)g->n_own + g->n_halo <= NARROW;
-  const int B = d->batch;
+  const struct recur_shape_on_device shape = recur_device_shape(d->batch);
+  const eidx edges = d->n_near + d->n_far;
+  const int in_chunk = recur_chunk(edges, gpu_processors(), shape, RECUR_IN_CHUNK),
+            out_chunk = recur_chunk(edges, gpu_processors(), shape, RECUR_OUT_CHUNK);
   d->near_in = walk_to_device(g->near.row_ptr, 0, g->n_own, indices_to_device(g->near.col, d->n_near, narrow),
-                              narrow, B);
+                              narrow, shape, in_chunk);
   if (g->n_halo > 0)
     d->far_in = walk_to_device(g->far.row_ptr, 0, g->n_own, indices_to_device(g->far.col, d->n_far, narrow),
-                               narrow, B);
+                               narrow, shape, in_chunk);
   if (!want_gradient) return;
   struct by_source s = transpose(g);
   const void *target = indices_to_device(s.target, d->n_near + d->n_far, narrow);
-  d->near_out = walk_to_device(s.ptr, 0, g->n_own, target, narrow, B);
-  d->far_out = walk_to_device(s.ptr, g->n_own, g->n_halo, target, narrow, B);
+  d->near_out = walk_to_device(s.ptr, 0, g->n_own, target, narrow, shape, out_chunk);
+  d->far_out = walk_to_device(s.ptr, g->n_own, g->n_halo, target, narrow, shape, out_chunk);
   d->out_edge = GPU_COPY_OF(uint32_t, s.edge, d->n_near + d->n_far);
   by_source_free(&s);
   d->near_ptr = pointers_to_device(&g->near);

@@ -8,10 +8,6 @@ using namespace recur;
 
 namespace {
 
-/* Blocks that a multiprocessor shall hold: with 4 of 256 threads each has 64 registers, enough for 8 rows in
- * flight. (3 and 5 were slower at full size, see VERSIONS.md.) */
-template <class L> constexpr int BLOCKS = L::N >= 8 ? 2 : 4;
-
 constexpr float SMALL_LEAK = 0.1f; /* RECUR_SMALL_LEAK of recur_backend.h, which C++ cannot include */
 
 /* ---- forward ---- */
@@ -56,7 +52,7 @@ __device__ __forceinline__ void finish_forward(const forward_args &a, int row, i
 }
 
 template <class L, class INDEX>
-__global__ void __launch_bounds__(RECUR_THREADS, BLOCKS<L>)
+__global__ void __launch_bounds__(RECUR_THREADS, L::BLOCKS)
     forward_kernel(const __grid_constant__ forward_args a) {
   const int group = threadIdx.x / L::G, lane = threadIdx.x % L::G;
   const recur_item *items = a.item + (int64_t)blockIdx.x * L::GROUPS;
@@ -184,7 +180,7 @@ struct backward_args {
 };
 
 template <class L, class INDEX>
-__global__ void __launch_bounds__(RECUR_THREADS, BLOCKS<L>)
+__global__ void __launch_bounds__(RECUR_THREADS, L::BLOCKS)
     backward_kernel(const __grid_constant__ backward_args a, const __grid_constant__ element_args next) {
   const int group = threadIdx.x / L::G, lane = threadIdx.x % L::G;
   const recur_item *items = a.item + (int64_t)blockIdx.x * L::GROUPS;
@@ -239,27 +235,29 @@ template <class... P> void launch(void (*kernel)(P...), int64_t blocks, P... arg
   CHECK_CUDA(cudaLaunchKernelEx(&config, kernel, args...));
 }
 
-template <class F, int G, int R, int V, int TURN, bool MASK = false>
-void with_index(bool narrow, const F &f) {
-  typedef layout<G, R, V, TURN, MASK> L;
+template <class F, class L> void with_index(bool narrow, const F &f) {
   if (narrow)
     f.template run<L, uint16_t>();
   else
     f.template run<L, int32_t>();
 }
 
-/* Calls f.run<layout, index> for the layout of a batch. */
-template <class F> void with_layout(int batch, bool narrow, const F &f) {
+/* Calls f.run<layout, index> for the layout of a batch. Four blocks of 256 threads leave 64 registers each,
+ * enough for 8 rows of 128 bytes in flight; a small graph's backward pass does better with three
+ * (VERSIONS.md). */
+template <class F> void with_layout(int batch, bool narrow, bool roomy, const F &f) {
   switch (batch) {
-  case 1: return with_index<F, 1, 1, 1, 8>(narrow, f);
-  case 4: return with_index<F, 1, 1, 4, 8>(narrow, f);
-  case 8: return with_index<F, 2, 1, 4, 8>(narrow, f);
-  case 16: return with_index<F, 4, 1, 4, 8>(narrow, f);
-  case 32: return with_index<F, 8, 1, 4, 8>(narrow, f);
-  case 40: return with_index<F, 2, 5, 4, 2>(narrow, f);
-  case 64: return with_index<F, 8, 2, 4, 4>(narrow, f);
-  case 128: return with_index<F, 8, 4, 4, 2>(narrow, f);
-  default: return with_index<F, 8, 4, 1, 8, true>(narrow, f);
+  case 1: return with_index<F, layout<1, 1, 1, 8, 4>>(narrow, f);
+  case 4: return with_index<F, layout<1, 1, 4, 8, 4>>(narrow, f);
+  case 8: return with_index<F, layout<2, 1, 4, 8, 4>>(narrow, f);
+  case 16: return with_index<F, layout<4, 1, 4, 8, 4>>(narrow, f);
+  case 32:
+    return roomy ? f.template run<layout<8, 1, 4, 8, 3>, uint16_t>()
+                 : with_index<F, layout<8, 1, 4, 8, 4>>(narrow, f);
+  case 40: return with_index<F, layout<2, 5, 4, 2, 2>>(narrow, f);
+  case 64: return with_index<F, layout<8, 2, 4, 4, 2>>(narrow, f);
+  case 128: return with_index<F, layout<8, 4, 4, 2, 2>>(narrow, f);
+  default: return with_index<F, layout<8, 4, 1, 8, 4, true>>(narrow, f);
   }
 }
 
@@ -343,13 +341,18 @@ struct find_shape {
   template <class L, class INDEX> void run() const { shape->lanes = L::G, shape->turn = L::TURN; }
 };
 
+/* Few enough blocks that more of them at a time would only make an uneven end. */
+bool is_small(const recur_walk *walk) {
+  return walk->narrow && walk->n_blocks < 16 * gpu_processors();
+}
+
 void backward(const recur_device *d, int k, const recur_walk *walk, bool halo, bool next) {
   backward_args a = {};
   a.item = walk->item, a.col = walk->col, a.value = d->out_value, a.gradient = d->out_gradient;
   a.q = q_at(d, k), a.state = state_at(d, k), a.d_state = d->d_state;
   a.halo = halo, a.next = next;
   const element_args e = next ? element_of(d, k - 1) : element_args{};
-  with_layout(d->batch, walk->narrow, run_backward{d, walk, a, e});
+  with_layout(d->batch, walk->narrow, is_small(walk), run_backward{d, walk, a, e});
 }
 
 int64_t edge_blocks(const recur_device *d) {
@@ -360,7 +363,7 @@ int64_t edge_blocks(const recur_device *d) {
 
 recur_shape_on_device recur_device_shape(int batch) {
   recur_shape_on_device shape = {};
-  with_layout(batch, true, find_shape{&shape});
+  with_layout(batch, true, false, find_shape{&shape});
   return shape;
 }
 
@@ -374,7 +377,7 @@ void recur_device_forward(const recur_device *d, int k, enum recur_part part) {
   a.in_slot = d->in_slot, a.out_slot = d->out_slot;
   a.output = ends_character(d, k) ? d->output + t * d->n_out * B : NULL;
   a.near_sum = part == RECUR_ALL ? NULL : d->near_sum, a.near_only = part == RECUR_NEAR_ONLY;
-  with_layout(d->batch, walk->narrow, run_forward{d, walk, a});
+  with_layout(d->batch, walk->narrow, false, run_forward{d, walk, a});
 }
 
 void recur_device_take(const recur_device *d) {
@@ -390,7 +393,7 @@ void recur_device_give(const recur_device *d) {
 }
 
 void recur_device_elementwise(const recur_device *d, int k) {
-  with_layout(d->batch, d->near_in.narrow, run_element{d, element_of(d, k)});
+  with_layout(d->batch, d->near_in.narrow, false, run_element{d, element_of(d, k)});
 }
 
 void recur_device_transposed(const recur_device *d, int k, bool next) {

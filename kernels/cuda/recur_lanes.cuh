@@ -16,8 +16,9 @@ struct columns {
 
 /* A row is held by G lanes: R runs of V neighbouring columns each. TURN edges are in flight at a time. A
  * layout that masks serves any batch, 32 columns a launch; the others are exact. */
-template <int G_, int R_, int V_, int TURN_, bool MASK_ = false> struct layout {
+template <int G_, int R_, int V_, int TURN_, int BLOCKS_, bool MASK_ = false> struct layout {
   static constexpr int G = G_, R = R_, V = V_, N = R_ * V_, TURN = TURN_;
+  static constexpr int BLOCKS = BLOCKS_; /* that a multiprocessor shall hold: what registers may be used */
   static constexpr bool MASK = MASK_;
   static constexpr int LOADS = TURN >= G ? TURN / G : 1;  /* edges that a lane loads index and value of */
   static constexpr int SHARED = TURN >= G ? 1 : G / TURN; /* lanes that load the same edge */

@@ -3,12 +3,13 @@
 
 #include <string.h>
 
-enum { LEAST_CHUNK = 32, MOST_CHUNK = 256, BUSY_THREADS = 1024 };
+enum { MOST_CHUNK = 256, BUSY_THREADS = 1024 };
 
-int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape) {
+int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape, int least) {
   const eidx groups = (eidx)processors * BUSY_THREADS / shape.lanes;
-  int chunk = LEAST_CHUNK;
-  while (chunk < MOST_CHUNK && 4 * chunk * groups <= n_edges) chunk *= 2;
+  int chunk = least;
+  while (chunk < MOST_CHUNK && 4 * chunk * groups <= n_edges)
+    chunk = chunk * 2 < MOST_CHUNK ? chunk * 2 : MOST_CHUNK;
   return chunk;
 }
 

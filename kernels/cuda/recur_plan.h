@@ -11,7 +11,12 @@
 struct recur_item *recur_plan(const eidx *ptr, lidx first, lidx n_rows, struct recur_shape_on_device shape,
                               int chunk, int *n_blocks);
 
-/* Edges per group that keep all multiprocessors busy: few where the graph is small. */
-int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape);
+/* Edges per group: `least` where the graph is small, so that all multiprocessors are busy; more where it is
+ * large. */
+enum {
+  RECUR_IN_CHUNK = 48,
+  RECUR_OUT_CHUNK = 64
+}; /* least, forward and backward; measured, see VERSIONS.md */
+int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape, int least);
 
 #endif

@@ -30,6 +30,11 @@ struct backend {
   /* Most bytes this process ever held on the device (cpu: in host arrays). */
   int64_t (*peak)(void);
 
+  /* Measured rates of the device's memory in bytes per second, for the benches' floors: read plus written,
+   * and random rows of 128 bytes out of n_rows. NULL: the benches measure the host themselves. */
+  double (*copy_rate)(void);
+  double (*gather_rate)(int64_t n_rows);
+
   const struct lif_backend *lif;
   const struct recur_backend *recur;
   const struct model_backend *model;

@@ -53,15 +53,19 @@ static void bench(const struct lif_data *d, const char *name, double share, int6
   mem_free(v), mem_free(counter), mem_free(ring);
 }
 
-int main(void) {
+/* bench_lif [CASE]: one case, 0 to 3, or all. */
+int main(int argc, char **argv) {
   const struct status s = backend_cuda.start(0, 1);
   if (s.code) DIE(s.code, "%s", s.text);
+  static const struct {
+    const char *name;
+    double share;
+    int64_t steps;
+  } cases[] = {{"idle", 0, 10000}, {"0.1 %", 0.001, 5000}, {"1 %", 0.01, 5000}, {"10 %", 0.1, 2000}};
   struct lif_data d;
   lif_data_init(&(struct lif_case){211577, 24678466, 1.25, 1, 8, 10, false, false}, &d);
-  bench(&d, "idle", 0, 10000);
-  bench(&d, "0.1 %", 0.001, 5000);
-  bench(&d, "1 %", 0.01, 5000);
-  bench(&d, "10 %", 0.1, 2000);
+  for (int i = 0; i < 4; i++)
+    if (argc < 2 || atoi(argv[1]) == i) bench(&d, cases[i].name, cases[i].share, cases[i].steps);
   printf("device memory %.2f GB\n", (double)backend_cuda.peak() / 1e9);
   lif_data_free(&d);
   backend_cuda.stop();

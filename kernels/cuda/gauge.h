@@ -1,0 +1,20 @@
+/* Measured rates of the chosen device, in bytes per second. Each call takes some milliseconds. */
+#ifndef FASCICLE_GAUGE_H
+#define FASCICLE_GAUGE_H
+
+#include "gpu.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Device memory, bytes read plus bytes written. */
+double gpu_copy_rate(void);
+
+/* Random rows of 128 bytes out of n_rows. */
+double gpu_gather_rate(int64_t n_rows);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,70 @@
+#!/bin/bash
+# Everything that needs a GPU, in one call: backend tests, compute-sanitizer on small shapes, benches, a table last.
+#   tests/run_gpu.sh [BUILD_FOLDER] [RESULTS]
+# Programs are taken from BUILD_FOLDER, or from the PATH when there is none. Bench lines are appended to RESULTS
+# (default: gpu_results.jsonl beside this script), with the GPU and the date.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+build=${1:-$here/../build}
+results=${2:-$here/gpu_results.jsonl}
+[ -d "$build" ] && PATH=$build:$build/tests:$PATH
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
+date=$(date -u +%Y-%m-%d)
+failed=0
+step() { # NAME COMMAND...: its log is shown when it fails
+  local name=$1 start=$SECONDS
+  shift
+  if "$@" >log 2>&1; then
+    echo "passed  $name ($((SECONDS - start)) s): $(tail -n 1 log)"
+  else
+    echo "FAILED  $name"
+    cat log
+    failed=1
+  fi
+}
+
+# A training step on the GPU has the losses of the CPU.
+train_like_the_cpu() {
+  fascicle generate --nodes 600 --edges 20000 --output g.h5
+  tr -dc 'a-z \n' </dev/urandom | head -c 20000 >text || true
+  for device in cpu cuda; do
+    fascicle train g.h5 --text text --output "run_$device" --device "$device" --set train_steps=20 --set log_every=1 \
+      --set batch=16 --set n_input=64 --set n_output=128 --set eval_every=0
+    grep '"record":"step"' "run_$device/metrics.jsonl" | sed 's/.*"loss":\([0-9.]*\).*/\1/' >"loss_$device"
+  done
+  paste loss_cpu loss_cuda | awk '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (d > most) most = d; n++ }
+    END { printf "%d steps, losses differ by %.1e at most\n", n, most; exit !(n == 20 && most < 1e-5) }'
+}
+
+step "recurrence against float64" gpu_test_recur
+step "LIF against the CPU" gpu_test_lif
+step "LIF, 10,000 steps at full size" gpu_test_lif full
+step "training against the CPU" train_like_the_cpu
+if command -v compute-sanitizer >/dev/null; then
+  step "memcheck, recurrence" compute-sanitizer --error-exitcode 9 gpu_test_recur
+  step "memcheck, LIF" compute-sanitizer --error-exitcode 9 gpu_test_lif
+else
+  echo "skipped compute-sanitizer: it is not on the PATH"
+fi
+
+bench() { # ARGS...: lines on stdout, kept with the GPU and the date
+  fascicle bench "$@" --device cuda --json 2>log >lines || { cat log; failed=1; }
+  sed "s/^{/{\"gpu\": \"$gpu\", \"date\": \"$date\", /" lines >>all
+}
+: >all
+for shape in "5000 524324" "10000 1100000" "160514 10402842" "211577 24678466"; do
+  read -r nodes edges <<<"$shape"
+  bench recurrence --model lognormal --nodes "$nodes" --edges "$edges"
+done
+bench lif --nodes 211577 --edges 24678466 --delays 1:8 --steps 2000
+cat all >>"$results"
+
+printf '\n%-11s %-13s %8s %9s %12s %8s\n' bench case nodes edges microseconds GB
+sed 's/.*"bench": *"\([a-z]*\)".*"case": *"\([^"]*\)".*"nodes": *\([0-9]*\).*"edges": *\([0-9]*\).*"seconds": *\([0-9.e-]*\).*"peak_bytes": *\([0-9]*\).*/\1 \2 \3 \4 \5 \6/' all |
+  awk '{ printf "%-11s %-13s %8d %9d %12.2f %8.2f\n", $1, $2, $3, $4, $5 * 1e6, $6 / 1e9 }'
+echo "$gpu, $date"
+exit $failed
