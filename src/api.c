@@ -116,9 +116,7 @@ static int begin(struct call *c, const struct fascicle_graph *g, const struct fa
   return FASCICLE_OK;
 }
 
-/* ---- layouts
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- layouts ---- */
 
 /* to [columns][rows] = from [rows][columns], by blocks that fit the first cache */
 static void flip(const float *from, int64_t rows, int64_t columns, float *to) {
@@ -139,9 +137,7 @@ static void flip_each(int n, const float *from, int64_t rows, int64_t columns, f
   for (int t = 0; t < n; t++) flip(from + t * size, rows, columns, to + t * size);
 }
 
-/* ---- passes
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- passes ---- */
 
 int fascicle_forward(const struct fascicle_graph *g, const struct fascicle_shape *shape,
                      const struct fascicle_inputs *inputs, float *out, float *state_end, void *workspace,

@@ -25,9 +25,7 @@ int api_failure(int code, const char *format, ...) {
   return code;
 }
 
-/* ---- checks
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- checks ---- */
 
 static int check_edges(const struct fascicle_graph_spec *s) {
   for (int64_t e = 0; e < s->n_edges; e++)
@@ -74,9 +72,7 @@ static int fill_slots(const char *name, lidx *slot, lidx n_nodes, const int64_t 
   return FASCICLE_OK;
 }
 
-/* ---- order
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- order ---- */
 
 /* Stable counting sort of the edges in `order` (NULL: 0, 1, ..) by key; ptr [N + 1] receives the starts. */
 static void sort_edges(const int64_t *key, lidx n_nodes, eidx n_edges, const eidx *order, eidx *ptr,

@@ -9,9 +9,7 @@
 
 enum { TILE = 32, TILE_VECS = TILE / LANES, GROUP = 8 };
 
-/* ---- tanh
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- tanh ---- */
 
 /* e^y - 1 for y >= 0: y = n ln 2 + r, e^y - 1 = (2^n - 1) + 2^n (e^r - 1), with e^r - 1 = r + r^2 P(r). P is
  * the least largest relative error fit on |r| <= ln 2 / 2 (1.4e-8). */
@@ -37,9 +35,7 @@ INLINE vec vec_tanh(vec x) {
   return vec_take_sign(vec_div(m, vec_add(m, vec_set(2))), x);
 }
 
-/* ---- tiles
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- tiles ---- */
 
 /* Columns [column, column + n) of a row. */
 struct tile {
@@ -75,8 +71,15 @@ INLINE void tile_store(float *row, struct tile t, int v, int n_vec, vec x) {
     if (TILE_VECS >= 4 && vecs_ == 4) kernel(__VA_ARGS__, tile_, 4);                                         \
   } while (0)
 
-/* ---- forward
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- forward ---- */
+
+/* Arrays per edge are read once a microstep: fetched ahead of use into the first cache alone, so that they do
+ * not push the gathered rows out of the second (9 % of a window of 5,000 nodes). Beyond the end a fetch does
+ * nothing. */
+INLINE void expect(const void *edges, eidx e) {
+  enum { AHEAD = 512, BYTES = 4 }; /* edges; bytes of an edge in any of these arrays */
+  __builtin_prefetch((const char *)edges + (e + AHEAD) * BYTES, 0, 0);
+}
 
 /* sum[] += sum_e v_e s[col_e]; even and odd edges apart, so that two chains of additions run side by side. */
 INLINE void add_product(const struct recur_edges *edges, lidx row, const float *state, int64_t batch,
@@ -86,6 +89,7 @@ INLINE void add_product(const struct recur_edges *edges, lidx row, const float *
   vec odd[TILE_VECS];
   for (int v = 0; v < n_vec; v++) odd[v] = vec_set(0);
   for (; e + GROUP <= last; e += GROUP) {
+    expect(edges->col, e), expect(edges->value, e);
 #pragma GCC unroll 8
     for (int i = 0; i < GROUP; i++) {
       const float *from = state + edges->col[e + i] * batch;
@@ -147,8 +151,7 @@ static void forward_rows(const struct recur_window *w, int k, enum recur_pass pa
   for (lidx i = first; i < last; i++) FOR_EACH_TILE(w->batch, forward_tile, w, k, pass, i);
 }
 
-/* ---- backward: what happens within a row
- * --------------------------------------------------------------------------- */
+/* ---- backward: what happens within a row ---- */
 
 /* p_k of a row with a small leak, as in the forward pass */
 INLINE void proposals_again(const struct recur_window *w, int k, lidx row, vec *p, struct tile t, int n_vec) {
@@ -219,8 +222,7 @@ static void elementwise_rows(const struct recur_window *w, int k, lidx first, li
   }
 }
 
-/* ---- backward: over edges
- * ------------------------------------------------------------------------------------------ */
+/* ---- backward: over edges ---- */
 
 /* One edge: g += v q[dst]; returns the lanes of q[dst] . s */
 INLINE vec visit_edge(const struct recur_window *w, eidx e, const float *q, const vec *s, vec *g,
@@ -252,6 +254,7 @@ INLINE void transposed_tile(const struct recur_window *w, int k, lidx row, struc
   eidx e = w->out.ptr[row];
   for (; e + GROUP <= last; e += GROUP) {
     vec dot[GROUP];
+    expect(w->out.col, e), expect(w->out.value, e), expect(w->out_gradient, e);
 #pragma GCC unroll 8
     for (int i = 0; i < GROUP; i++) dot[i] = visit_edge(w, e + i, q, s, i % 2 ? odd : even, t, n_vec);
     vec_add_sums8(w->out_gradient + e, dot);
@@ -264,8 +267,7 @@ static void transposed_rows(const struct recur_window *w, int k, lidx first, lid
   for (lidx j = first; j < last; j++) FOR_EACH_TILE(w->batch, transposed_tile, w, k, j);
 }
 
-/* ---- gauges
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- gauges ---- */
 
 /* x <- 0.999 x + 0.001 in ten chains, enough to hide the latency of one */
 static float gauge_flops(int64_t rounds) {

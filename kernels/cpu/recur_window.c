@@ -29,8 +29,7 @@ void recur_window_place(struct recur_window *w, eidx n_edges, bool split, struct
   w->out.value = w->out_value;
 }
 
-/* ---- by source
- * ------------------------------------------------------------------------------------------------- */
+/* ---- by source ---- */
 
 static void count_sources(const struct recur_edges *edges, lidx n_own, eidx *count) {
   for (eidx e = 0; e < edges->ptr[n_own]; e++) count[edges->col[e]]++;
@@ -66,8 +65,7 @@ void recur_transpose(lidx n_own, lidx n_halo, const struct recur_edges *near, co
   ptr[0] = 0;
 }
 
-/* ---- who computes what
- * -------------------------------------------------------------------------------------------- */
+/* ---- who computes what ---- */
 
 enum { ROW_COST = 16 }; /* a row's elementwise work, in edges */
 
@@ -108,8 +106,7 @@ static void end_rows(const struct recur_window *w, lidx first, lidx last) {
     w->d_leak[i] = (float)w->sum_leak[i], w->d_bias[i] = (float)w->sum_bias[i];
 }
 
-/* ---- the whole window: one parallel region, one barrier a microstep
- * ------------------------------------------------- */
+/* ---- the whole window: one parallel region, one barrier a microstep ---- */
 
 /* OpenMP may give fewer threads than asked for; then a thread takes several shares. */
 #define EACH_SHARE(share)                                                                                    \
@@ -162,8 +159,7 @@ void recur_window_backward(const struct recur_window *w) {
   }
 }
 
-/* ---- microstep by microstep
- * --------------------------------------------------------------------------------------------- */
+/* ---- microstep by microstep ---- */
 
 static void forward_rows(const struct recur_window *w, int k, enum recur_pass pass) {
 #pragma omp parallel num_threads(w->n_threads)

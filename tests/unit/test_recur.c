@@ -232,8 +232,7 @@ static void test_bytes(void) {
   model_free(&m);
 }
 
-/* ---- the model itself: central differences of its loss
- * -------------------------------------------------------------- */
+/* ---- the model itself: central differences of its loss ---- */
 
 static double loss_at(const struct model *m) {
   struct model_result r = model_run(m);

@@ -91,8 +91,7 @@ static void share_close(struct share *s) {
   mem_free(s->first_of_rank), mem_free(s->in), mem_free(s->out);
 }
 
-/* ---- results of all ranks, in the model's order
- * ---------------------------------------------------------------------- */
+/* ---- results of all ranks, in the model's order ---- */
 
 enum { OUTPUT, D_VALUE, D_LEAK, D_BIAS, D_DRIVE, D_START, RESULTS };
 static const char *const result_name[] = {"output", "d_value", "d_leak", "d_bias", "d_drive", "d_start"};
