@@ -1,7 +1,9 @@
 #include "comm.h"
 #include "mem.h"
 
+#include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +53,17 @@ struct comm comm_start(int *argc, char ***argv) {
   return world;
 }
 
+/* MPI_Finalize unloads MPI's plug-ins while a helper thread of theirs may still be on its last instructions
+ * (seen as rare crashes at the end of a loaded machine's runs): code once loaded stays mapped until the
+ * process is gone. */
+static int keep_mapped(struct dl_phdr_info *info, size_t size, void *unused) {
+  (void)size, (void)unused;
+  if (info->dlpi_name && *info->dlpi_name) dlopen(info->dlpi_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+  return 0;
+}
+
 _Noreturn void comm_finish(struct comm *world, int code) {
+  dl_iterate_phdr(keep_mapped, NULL);
   fflush(stdout);
   fflush(stderr);
   comm_barrier(world);
