@@ -33,7 +33,7 @@ struct feather {
   int n_slots, n_used, next_slot;
   struct slot *slot;
   struct sha256 sha;
-  int64_t hashed, unmapped;
+  int64_t hashed, unmapped; /* bytes: so far; when pages were last given back */
 };
 
 static bool feather_recognises(const char *head, int64_t n) {
@@ -212,13 +212,15 @@ static void decode(const struct table *t, const struct feather *x, struct slot *
   s->column[w] = s->room[w].column;
 }
 
-/* How far the file is used once the slots are read. */
+/* How far the file is used once the slots are read; within a large batch by its share of rows. */
 static int64_t end_of_slots(const struct feather *x) {
   int64_t end = x->hashed;
   for (int i = 0; i < x->n_used; i++) {
-    const struct arrow_block *b = &x->file.batch[x->slot[i].number - 1];
-    const int64_t last = b->offset + b->metadata_bytes + b->body_bytes;
-    if (x->slot[i].last && last > end) end = last;
+    const struct slot *s = &x->slot[i];
+    const struct arrow_block *b = &x->file.batch[s->number - 1];
+    const double share = s->last ? 1 : (double)(s->first_row + s->rows) / (double)s->batch.rows;
+    const int64_t last = b->offset + (int64_t)(share * (double)(b->metadata_bytes + b->body_bytes));
+    if (last > end) end = last;
   }
   return end;
 }
@@ -228,12 +230,13 @@ static void hash_to(struct feather *x, int64_t end) {
   x->hashed = end;
 }
 
-/* Give pages back that neither hashing nor decoding needs again. */
+/* Give mapped pages back, so that the file does not count as our memory; what is needed again, such as the
+ * rest of a large batch, comes back from the page cache. */
 static void unmap_used(struct feather *x) {
-  const int64_t page = sysconf(_SC_PAGESIZE), end = x->hashed / page * page;
-  if (end - x->unmapped < 16 << 20) return;
-  madvise((uint8_t *)x->file.at + x->unmapped, (size_t)(end - x->unmapped), MADV_DONTNEED);
-  x->unmapped = end;
+  enum { STEP = 32 << 20 };
+  if (x->hashed - x->unmapped < STEP) return;
+  madvise((void *)x->file.at, (size_t)x->file.size, MADV_DONTNEED);
+  x->unmapped = x->hashed;
 }
 
 static void decode_slots(struct table *t, struct feather *x) {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BLOCK = 16 << 20, LONGEST_ROW = 64 << 20, SNIFFED_ROWS = 50, ROWS_AT_FIRST = 1024 };
+enum { BLOCK = 4 << 20, LONGEST_ROW = 64 << 20, SNIFFED_ROWS = 50, ROWS_AT_FIRST = 1024 };
 
 static const struct {
   const char *word;

@@ -17,15 +17,14 @@ static const struct usage usage = {
     .verb = "convert",
     .operands = "",
     .about =
-        "Tables into a graph artifact. Edges (and nodes, and transmitters) come from delimited text: CSV, "
-        "TSV, "
-        "blanks, with or without a header. Columns are named, or given by position from 1. Ids are 64-bit "
-        "numbers or names; outer blanks of names and labels do not count. Every row is kept or dropped for "
-        "one "
-        "stated reason; the account is printed and stored in the artifact.",
+        "Tables into a graph artifact. Edges (and nodes, and transmitters) come from Feather (Arrow IPC: "
+        "plain, LZ4, ZSTD) or delimited text (CSV, TSV, blanks; with or without a header). Columns are "
+        "named, or given by position from 1. Ids are 64-bit numbers or names; outer blanks of names and "
+        "labels do not count. Every row is kept or dropped for one stated reason; the account is printed "
+        "and stored in the artifact.",
     .example =
-        "  fascicle convert --edges body-connectome.csv --nodes body-annotations.csv \\\n"
-        "    --transmitters body-neurotransmitters.csv --node-rule superclass --output malecns.h5\n"
+        "  fascicle convert --edges connectome-weights.feather --nodes body-annotations.feather \\\n"
+        "    --transmitters body-neurotransmitters.feather --node-rule superclass --output malecns.h5\n"
         "  fascicle convert --edges larva_edges.txt --output larva.h5     # pre post weight, no header\n"
         "  fascicle convert --edges celegans.csv --columns pre=Source,post=Target,weight=Weight \\\n"
         "    --where Type=chemical --output worm.h5\n"
@@ -149,4 +148,4 @@ static struct status run(struct comm *world, int argc, char **argv) {
   return agree(world, s);
 }
 
-const struct verb verb_convert = {"convert", "tables (CSV, TSV, blanks) into a graph artifact", run};
+const struct verb verb_convert = {"convert", "tables (Feather, CSV, TSV, blanks) into a graph artifact", run};

@@ -329,6 +329,7 @@ static struct status convert(struct work *w) {
   if (nodes_known) TRY(read_labels(w));
   TRY(edges_read(w->o, &w->nodes, &w->edges, &w->account));
   if (!nodes_known) TRY(read_labels(w));
+  ids_seal(&w->nodes.ids);
   TRY(apply_signs(w));
   account_check(&w->account);
   number_nodes(w);

@@ -30,6 +30,11 @@ void ids_free(struct ids *ids) {
   *ids = (struct ids){0};
 }
 
+void ids_seal(struct ids *ids) {
+  mem_free(ids->slot);
+  ids->slot = NULL;
+}
+
 /* The mixer of splitmix64: every bit reaches the low ones that choose a slot. */
 static uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -21,6 +21,9 @@ struct ids {
 void ids_init(struct ids *ids, bool names);
 void ids_free(struct ids *ids);
 
+/* Nothing will be looked up any more: gives the larger part of the memory back. */
+void ids_seal(struct ids *ids);
+
 /* The index of a number; NO_INDEX when it is not there and `add` is false. */
 uint32_t ids_number(struct ids *ids, uint64_t id, bool add);
 

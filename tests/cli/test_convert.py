@@ -2,9 +2,11 @@
 # seconds: 300
 """convert on small tables: every case in which such tools went wrong without a word, then the others."""
 import hashlib
+import os
 import random
+import subprocess
 
-from convert_tools import check, dropped, good, path, refused, run, run_tests, write
+from convert_tools import check, dropped, fascicle, good, path, refused, run, run_tests, write
 
 USAGE, INPUT, OUTPUT = 2, 65, 73
 HEAD = "body_pre,body_post,weight\n"
@@ -242,6 +244,24 @@ def test_releases_and_files():
     check(error, code, OUTPUT)
     facts, graph, error = good("--edges", write("t", HEAD))
     check("no edges", (facts["result"]["edges"], facts["result"]["nodes"], "no edges" in error), (0, 0, True))
+
+
+def test_memory():
+    """A table of 140 MB whose rows are dropped but one: memory does not grow with the file."""
+    nodes, table = write("nodes.csv", "bodyId\n5\n6\n"), path("large.csv")
+    with open(table, "wb") as file:
+        file.write(HEAD.encode())
+        for _ in range(100):
+            file.write(b"1,99,3\n" * 200000)
+        file.write(b"5,6,7\n")
+    command = [fascicle, "convert", "--edges", table, "--nodes", nodes, "--output", path("graph.h5")]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                             env={**os.environ, "OMP_NUM_THREADS": "2"})
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = status
+    check("exit code", status, 0)
+    os.remove(table)
+    check(f"peak memory {usage.ru_maxrss} KiB", usage.ru_maxrss < 110000, True)
 
 
 def test_any_order():

@@ -120,9 +120,9 @@ static void read_large(const char *path, int64_t rows, int64_t quoted_from) {
   table_close(t);
 }
 
-/* Enough for several blocks of 16 MiB. */
+/* Enough for several blocks. */
 static void test_large(const char *path) {
-  const int64_t rows = 700000;
+  const int64_t rows = 300000;
   for (int threads = 1; threads <= 4; threads += 3) {
     omp_set_num_threads(threads);
     for (int64_t quoted_from = 0; quoted_from <= rows; quoted_from += rows / 2) {
