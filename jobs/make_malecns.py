@@ -131,7 +131,7 @@ class Bodies:
         need, large = n - low - 1, np.empty(0, np.int64)
         while len(large) < need:
             place = np.exp(rng.uniform(0, np.log(self.n_fragments), 2 * need)).astype(np.int64)
-            large = np.unique(np.concatenate([large, place]))
+            large = unique(np.concatenate([large, place]))
         place = rng.permutation(large)[:need]
         large = FIRST_FRAGMENT + place * self.stride + self.stride - 1
         return np.sort(np.concatenate([[FIRST_ID], small, large, [LAST_ID]]))
@@ -161,6 +161,12 @@ def picker(rng, members, weight, module=None):
     return pick
 
 
+def unique(x):
+    """Sorted and distinct. (NumPy's own hashes, which is ten times slower on many millions.)"""
+    x = np.sort(x)
+    return x[np.concatenate([[True], x[1:] != x[:-1]])] if len(x) else x
+
+
 def key_of(source, target):
     return source.astype(np.int64) << TARGET_BITS | target
 
@@ -169,9 +175,9 @@ def distinct(rng, total, forced, draw):
     """`total` distinct keys, `forced` among them, the others by draw(n) -> source, target; no self-edges."""
     def fresh(n):
         source, target = draw(n)
-        return np.unique(key_of(source, target)[source != target])
+        return unique(key_of(source, target)[source != target])
 
-    keys = np.unique(np.concatenate([forced, fresh(int(1.05 * total))]))
+    keys = unique(np.concatenate([forced, fresh(int(1.05 * total))]))
     if len(keys) > total:
         free = np.flatnonzero(~np.isin(keys, forced))
         keys = np.delete(keys, rng.choice(free, len(keys) - total, replace=False))
@@ -210,7 +216,7 @@ def annotated_edges(rng, bodies, count):
         partner = np.where(partner == some, all_[0] if len(all_) == 1 else all_[-1], partner)
         mine = some[:n_self]
         touch = key_of(some, partner)[some != partner]
-        return np.unique(np.concatenate([touch, key_of(mine, mine)]))
+        return unique(np.concatenate([touch, key_of(mine, mine)]))
 
     n_superclass = count["superclass_edges"] - count["traced_edges"]
     n_other = count["annotated_edges"] - count["superclass_edges"]
