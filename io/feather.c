@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_AT_ONCE = 16 };
+enum { MOST_AT_ONCE = 16, PER_THREAD = 4 }; /* several each, so that threads seldom wait for one another */
 
 /* One batch, or the window of a large one, on its way to the caller. */
 struct slot {
@@ -139,8 +139,8 @@ static struct status feather_select(struct table *t) {
   struct feather *x = t->state;
   TRY(check_wants(t, x));
   for (int64_t i = 0; i < x->file.n_dictionaries; i++) TRY(read_dictionary(t, x, i));
-  const int threads = omp_get_max_threads();
-  x->n_slots = threads < MOST_AT_ONCE ? threads : MOST_AT_ONCE;
+  const int wanted = PER_THREAD * omp_get_max_threads();
+  x->n_slots = wanted < MOST_AT_ONCE ? wanted : MOST_AT_ONCE;
   x->slot = NEW_ZERO(struct slot, x->n_slots);
   for (int i = 0; i < x->n_slots; i++) {
     x->slot[i].cursor = NEW_ZERO(struct arrow_cursor, t->n_wants);

@@ -214,30 +214,35 @@ static bool known(const struct reading *r, uint32_t index) {
   return r->add || (index != NO_INDEX && r->nodes->is_node[index]);
 }
 
-static struct status take_row(struct reading *r, const struct table_batch *b, int64_t i) {
+/* The reason to drop a row, or -1. */
+static int reason_of(const struct reading *r, uint32_t source, uint32_t target, int64_t weight) {
+  const bool has_source = known(r, source), has_target = known(r, target);
+  if (!has_source || !has_target) return has_source ? r->no_target : has_target ? r->no_source : r->no_ends;
+  if (r->self_loop >= 0 && source == target) return r->self_loop;
+  return r->zero >= 0 && weight == 0 ? r->zero : -1;
+}
+
+/* Row i into the edges or among the dropped ones; false when a number cannot be an edge's. */
+static bool take_row(struct reading *r, const struct table_batch *b, int64_t i) {
   struct edges *e = r->edges;
   const uint32_t source = r->source[i], target = r->target[i];
   const int64_t weight = b->column[r->want[WEIGHT]].count[i];
+  const int64_t delay = e->delay ? b->column[r->want[DELAY]].count[i] : 1;
+  if (weight < -INT32_MAX || weight > INT32_MAX) return false;
+  const int reason = reason_of(r, source, target, weight);
+  if (reason >= 0) return r->account->reason[reason].rows++, true;
+  if (delay < 1 || delay > UINT16_MAX) return false;
+  e->source[e->n] = source, e->target[e->n] = target, e->weight[e->n] = (int32_t)weight;
+  if (e->delay) e->delay[e->n] = (uint16_t)delay;
+  e->n++;
+  return true;
+}
+
+static struct status bad_row(const struct reading *r, const struct table_batch *b, int64_t i) {
+  const int64_t weight = b->column[r->want[WEIGHT]].count[i];
   if (weight < -INT32_MAX || weight > INT32_MAX)
     return bad_number(r, b, i, WEIGHT, "a weight must fit a signed 32-bit number");
-  const bool has_source = known(r, source), has_target = known(r, target);
-  int reason = -1;
-  if (!has_source || !has_target)
-    reason = has_source ? r->no_target : has_target ? r->no_source : r->no_ends;
-  else if (r->self_loop >= 0 && source == target)
-    reason = r->self_loop;
-  else if (r->zero >= 0 && weight == 0)
-    reason = r->zero;
-  if (reason >= 0) return r->account->reason[reason].rows++, fine();
-  e->source[e->n] = source, e->target[e->n] = target, e->weight[e->n] = (int32_t)weight;
-  if (e->delay) {
-    const int64_t delay = b->column[r->want[DELAY]].count[i];
-    if (delay < 1 || delay > UINT16_MAX)
-      return bad_number(r, b, i, DELAY, "a delay must lie in 1..65535 steps");
-    e->delay[e->n] = (uint16_t)delay;
-  }
-  e->n++;
-  return fine();
+  return bad_number(r, b, i, DELAY, "a delay must lie in 1..65535 steps");
 }
 
 static struct status take_batch(struct reading *r, const struct table_batch *b) {
@@ -245,10 +250,11 @@ static struct status take_batch(struct reading *r, const struct table_batch *b) 
   const bool all = !r->n_filters && !r->kinds_matter && !r->nodes->ids.names;
   if (!all) TRY(screen(r, b));
   const bool *use = all ? NULL : r->use;
-  ids_map(&r->nodes->ids, &b->column[r->want[PRE]], b->n, use, r->add, r->source);
-  ids_map(&r->nodes->ids, &b->column[r->want[POST]], b->n, use, r->add, r->target);
+  const struct ids_column end[] = {{&b->column[r->want[PRE]], r->source},
+                                   {&b->column[r->want[POST]], r->target}};
+  ids_map(&r->nodes->ids, end, 2, b->n, use, r->add);
   for (int64_t i = 0; i < b->n; i++)
-    if (!use || use[i]) TRY(take_row(r, b, i));
+    if ((!use || use[i]) && !take_row(r, b, i)) return bad_row(r, b, i);
   return fine();
 }
 

@@ -11,7 +11,7 @@ struct slot {
   uint32_t index; /* NO_INDEX: empty */
 };
 
-enum { FIRST_SLOTS = 1024, MIXED = 1u << 31, PARALLEL_ROWS = 4096 };
+enum { FIRST_SLOTS = 1024, MIXED = 1u << 31, PARALLEL_ROWS = 4096, PIECE = 2048, AHEAD = 12 };
 
 static void fresh_slots(struct ids *ids, int64_t n) {
   ids->n_slots = n;
@@ -135,11 +135,24 @@ static uint32_t one(struct ids *ids, const struct table_column *c, int64_t i, bo
   return ids_name(ids, c->text + c->at[i], c->at[i + 1] - c->at[i], may_add);
 }
 
-void ids_map(struct ids *ids, const struct table_column *c, int64_t n, const bool *use, bool may_add,
-             uint32_t *index) {
-#pragma omp parallel for schedule(static) if (!may_add && n >= PARALLEL_ROWS)
-  for (int64_t i = 0; i < n; i++)
-    if (!use || use[i]) index[i] = one(ids, c, i, may_add);
+/* Rows [first, end) of one column. Slots lie anywhere in a large table: they are fetched some rows ahead. */
+static void map_rows(struct ids *ids, const struct ids_column *c, int64_t first, int64_t end, const bool *use,
+                     bool may_add) {
+  for (int64_t i = first; i < end; i++) {
+    if (!ids->names && i + AHEAD < end)
+      __builtin_prefetch(&ids->slot[mix(c->from->id[i + AHEAD]) & ((uint64_t)ids->n_slots - 1)]);
+    if (!use || use[i]) c->index[i] = one(ids, c->from, i, may_add);
+  }
+}
+
+void ids_map(struct ids *ids, const struct ids_column *column, int n_columns, int64_t n, const bool *use,
+             bool may_add) {
+  const int64_t pieces = (n + PIECE - 1) / PIECE;
+#pragma omp parallel for schedule(dynamic, 2) if (!may_add && n >= PARALLEL_ROWS)
+  for (int64_t p = 0; p < n_columns * pieces; p++) {
+    const int64_t first = p / n_columns * PIECE, end = first + PIECE < n ? first + PIECE : n;
+    map_rows(ids, &column[p % n_columns], first, end, use, may_add);
+  }
 }
 
 char *ids_text(const struct ids *ids, uint32_t index) {

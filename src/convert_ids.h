@@ -30,10 +30,16 @@ uint32_t ids_number(struct ids *ids, uint64_t id, bool add);
 /* The index of a name; outer blanks do not count. */
 uint32_t ids_name(struct ids *ids, const char *text, int64_t n, bool add);
 
-/* A whole column of a batch (TABLE_ID or TABLE_TEXT) into index [n]; rows with use[i] false are left alone
- * (use NULL: all). Runs on all threads when nothing is added. */
-void ids_map(struct ids *ids, const struct table_column *column, int64_t n, const bool *use, bool add,
-             uint32_t *index);
+/* A column of ids in a batch (TABLE_ID or TABLE_TEXT) and the index of each row [n]. */
+struct ids_column {
+  const struct table_column *from;
+  uint32_t *index;
+};
+
+/* Whole columns at once; rows with use[i] false are left alone (use NULL: all). Runs on all threads when
+ * nothing is added. */
+void ids_map(struct ids *ids, const struct ids_column *column, int n_columns, int64_t n, const bool *use,
+             bool add);
 
 /* A counted copy of one id as text. */
 char *ids_text(const struct ids *ids, uint32_t index);
