@@ -32,7 +32,8 @@ struct leg {
 };
 
 enum { LEG_ROWS = 1 << 25, LEG_STEPS = 256 }; /* room for spikes, should everybody fire; steps at most */
-enum { ENOUGH_SPIKES = 1 << 24 };             /* a run returns when it has so many */
+enum { LEG_SPIKES = 1 << 20 };    /* about so many spikes in a leg, so that the last one's copy is short */
+enum { ENOUGH_SPIKES = 1 << 25 }; /* a run returns when it has so many */
 
 struct lif {
   struct lif_device d;
@@ -74,10 +75,16 @@ static int by_first_step(const void *a, const void *b) {
   return x->stimulus - y->stimulus;
 }
 
+/* Listed spikes at every step from first to last need no list. */
+static bool fires_throughout(const struct lif_stimulus *s) {
+  return s->kind == LIF_SPIKES && s->n_steps > 0 && s->step[0] == s->first_step &&
+         s->step[s->n_steps - 1] == s->last_step && s->n_steps == s->last_step - s->first_step + 1;
+}
+
 static struct lif_touch touch_of(const struct lif_stimulus *s, int stimulus) {
   const uint64_t more = s->last_step < s->first_step ? 0 : (uint64_t)(s->last_step - s->first_step);
   return (struct lif_touch){s->first_step, more < UINT32_MAX ? (uint32_t)more : UINT32_MAX,
-                            (uint32_t)stimulus};
+                            fires_throughout(s) ? (uint32_t)LIF_FIRES : (uint32_t)stimulus};
 }
 
 /* The stimuli of each neuron, by first step. */
@@ -164,7 +171,6 @@ static struct status open(const struct lif_net *net, const struct lif_params *pa
   s->d = device_of(net, params, seed);
   stimuli_to_device(s, stimulus, n_stimuli);
   s->n_blocks = lif_device_blocks(&s->d);
-  s->d.pool = GPU_ZERO(struct lif_pool, s->n_blocks);
   s->leg_steps = steps_of_leg(net);
   for (int i = 0; i < 2; i++) leg_init(&s->leg[i], s);
   CHECK_CUDA(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking));
@@ -181,7 +187,7 @@ static void close(struct lif *s) {
       gpu_free(d->touch_now);
   gpu_free(d->potential), gpu_free(d->counter), gpu_free(d->ring), gpu_free((void *)d->out_ptr);
   gpu_free((void *)d->out), gpu_free((void *)d->id), gpu_free((void *)d->mute);
-  gpu_free(d->arrived), gpu_free(d->fault), gpu_free(d->fault_value), gpu_free(d->tally), gpu_free(d->pool);
+  gpu_free(d->arrived), gpu_free(d->fault), gpu_free(d->fault_value), gpu_free(d->tally);
   gpu_pinned_free(s->row_pinned), gpu_free(s->row_sent);
   mem_free(s->stimulus_host), mem_free(s->mine.row), mem_free(s->mine.step_ptr);
   mem_free(s);
@@ -313,8 +319,13 @@ static void leg_finish(struct lif *s, const struct leg *leg, struct lif_tally *t
   *fault = fault_of(leg);
 }
 
+/* From what the run has seen so far. */
 static int leg_length(const struct lif *s, int64_t left) {
-  return left < s->leg_steps ? (int)left : s->leg_steps;
+  int64_t steps = s->leg_steps;
+  if (s->mine.n > 0 && s->mine.n * steps > (int64_t)LEG_SPIKES * s->mine.n_steps)
+    steps = (int64_t)LEG_SPIKES * s->mine.n_steps / s->mine.n;
+  if (steps < s->net->min_delay) steps = s->leg_steps < s->net->min_delay ? s->leg_steps : s->net->min_delay;
+  return (int)(left < steps ? left : steps);
 }
 
 static int64_t run(struct lif *s, int64_t n, struct lif_spikes *mine, struct lif_tally *tally,

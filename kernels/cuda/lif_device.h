@@ -28,17 +28,13 @@ struct lif_spike {
 
 enum { LIF_BLOCK_ROOM = 2048 }; /* neurons whose spikes a block sends at a time */
 
-struct lif_pool {
-  unsigned long long reserved; /* its pieces, and above bit 32 its spikes */
-  unsigned long long padding;  /* spikes are loaded by 16 bytes */
-  struct lif_spike spike[LIF_BLOCK_ROOM];
-};
-
 struct lif_touch {
   int64_t first_step;
   uint32_t more_steps; /* last step = first + more; all ones: for ever */
-  uint32_t stimulus;
+  uint32_t stimulus;   /* or LIF_FIRES: makes the neuron fire at each of these steps */
 };
+
+enum { LIF_FIRES = INT32_MAX };
 
 struct lif_device {
   int32_t n;       /* own rows */
@@ -70,7 +66,6 @@ struct lif_device {
   const struct lif_device_stimulus *stimulus;
 
   unsigned long long *arrived; /* [3] the barrier's words */
-  struct lif_pool *pool;       /* [n_blocks] spikes that all blocks send together */
   unsigned long long *fault;   /* the smallest (step - first step of the launch, phase, node), or all ones */
   int64_t *fault_value;
   unsigned long long *tally; /* spikes sent, edges that carried them */

@@ -11,11 +11,9 @@
 namespace {
 
 constexpr int THREADS = 1024, WARP = 32, WARPS = THREADS / WARP;
-constexpr int PASS = 2;              /* neurons that a thread integrates before the block delivers */
-constexpr int PIECE = WARP;          /* edges of a spike that a warp sends at once ... */
-constexpr int AHEAD = 4;             /* ... of so many pieces together */
-constexpr int MOST_BLOCKS = 512;     /* that may pool their spikes */
-constexpr int POOL_FROM = 8 * WARPS; /* pieces a block, on average, from which pooling pays for its barrier */
+constexpr int PASS = 2;     /* neurons that a thread integrates before the block delivers */
+constexpr int PIECE = WARP; /* edges of a spike that a warp sends at once ... */
+constexpr int AHEAD = 4;    /* ... of so many pieces together */
 constexpr unsigned ALL = ~0u;
 constexpr unsigned long long NO_FAULT = ~0ull;
 constexpr int PHASE_BIT = 48, STEP_BIT = 49;
@@ -24,10 +22,7 @@ struct shared {
   lif_spike list[LIF_BLOCK_ROOM];
   unsigned long long
       reserved[3]; /* pieces, and above bit 32 spikes; three take turns: in use, being read, cleared */
-  unsigned long long n_sent, n_events;
-  unsigned long long met; /* the last barrier's word */
-  int faulty;
-  uint32_t before[MOST_BLOCKS + 1]; /* pieces of the blocks before each, when they are pooled */
+  int faulty, stop;
 };
 
 static_assert(PASS * THREADS <= LIF_BLOCK_ROOM, "a pass fits the list");
@@ -110,6 +105,10 @@ __device__ __forceinline__ void meet_stimuli(const lif_device &d, int i, int64_t
     const lif_touch touch = d.touch[at];
     if (touch.first_step > t) break;
     if (is_over(touch, t)) continue;
+    if (touch.stimulus == LIF_FIRES) {
+      c.fires = true;
+      continue;
+    }
     const lif_device_stimulus &s = d.stimulus[touch.stimulus];
     if (s.kind == LIF_CURRENT_ON_DEVICE) c.stimuli += s.value;
     if (s.kind == LIF_SPIKES_ON_DEVICE) c.fires |= listed(s.step, s.n_steps, t);
@@ -155,12 +154,18 @@ __device__ __forceinline__ bool step_neuron(const lif_device &d, int i, int64_t 
 
 /* ---- spikes out ---- */
 
-__device__ void add(int32_t *ring, int64_t at, int weight) {
-  atomicAdd(ring + at, weight);
+/* Written out, because for a pointer that it does not know to be global the compiler takes an addition that
+ * sends the old value back: twice the traffic. */
+__device__ __forceinline__ void add(int32_t *ring, int64_t at, int weight) {
+  asm volatile("red.relaxed.gpu.global.add.s32 [%0], %1;" ::"l"(__cvta_generic_to_global(ring + at)),
+               "r"(weight)
+               : "memory");
 }
 
-__device__ void add(int64_t *ring, int64_t at, int weight) {
-  atomicAdd((unsigned long long *)ring + at, (unsigned long long)(long long)weight);
+__device__ __forceinline__ void add(int64_t *ring, int64_t at, int weight) {
+  asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(ring + at)),
+               "l"((long long)weight)
+               : "memory");
 }
 
 /* An edge on its way to the ring; none: target all ones. Edges are read once and may leave the cache first:
@@ -225,97 +230,65 @@ __device__ __forceinline__ void send(const lif_device &d, const shared &s, int n
   }
 }
 
-__device__ __forceinline__ void enlist(const lif_device &d, shared &s, int i, int turn) {
-  const int64_t first = d.out_ptr[i];
-  const int32_t n = (int32_t)(d.out_ptr[i + 1] - first);
-  atomicAdd(&s.n_sent, 1ull);
-  if (n == 0) return;
-  const unsigned long long pieces = (unsigned)(n + PIECE - 1) / PIECE;
-  const unsigned long long before = atomicAdd(&s.reserved[turn], 1ull << 32 | pieces);
-  s.list[before >> 32] = lif_spike{first, n, (uint32_t)before};
-  atomicAdd(&s.n_events, (unsigned long long)n);
-}
+/* What a warp has sent so far. */
+struct tally {
+  unsigned spikes;
+  unsigned long long events; /* of this lane's neurons */
+};
 
-/* ---- the barrier ---- */
-
-/* A word counts the blocks that arrived (16 bits), their pieces (40 bits) and those that met a fault.
- * Barriers use three words in turn, so that a word stays as it is until everybody has read it. */
-constexpr int PIECES_BIT = 16, FAULT_BIT = 56;
-constexpr unsigned long long ARRIVALS = 0xffff, PIECES = (1ull << 40) - 1;
-
-/* Thread 0 tells the other blocks that this one has come to barrier n; whoever hears of it sees all additions
- * that the block made before. Behind a __syncthreads. */
-__device__ __forceinline__ void arrive(const lif_device &d, const shared &s, unsigned n, uint32_t pieces) {
-  if (threadIdx.x != 0) return;
-  __threadfence();
-  atomicAdd(d.arrived + n % 3, 1ull | (unsigned long long)pieces << PIECES_BIT |
-                                   (unsigned long long)(s.faulty != 0) << FAULT_BIT);
-}
-
-/* Waits for the others; the barrier's word, the same in every block. */
-__device__ __forceinline__ unsigned long long wait_for_all(const lif_device &d, shared &s, unsigned n) {
-  if (threadIdx.x == 0) {
-    unsigned long long now;
-    do {
-      asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(d.arrived + n % 3) : "memory");
-    } while ((now & ARRIVALS) < gridDim.x);
-    s.met = now;
-    if (blockIdx.x == 0) d.arrived[(n + 2) % 3] = 0; /* the word of barrier n - 1, which all have read */
-  }
-  __syncthreads();
-  return s.met;
-}
-
-/* ---- spikes of all blocks together ---- */
-
-/* before [n_blocks + 1] from the counts of the pool, by warp 0 */
-__device__ __forceinline__ void count_pool(const lif_device &d, shared &s) {
-  const int lane = threadIdx.x, n = gridDim.x, run = (n + WARP - 1) / WARP;
-  if (lane >= WARP) return;
-  uint32_t mine = 0;
-  for (int b = lane * run; b < min((lane + 1) * run, n); b++) {
-    s.before[b] = mine;
-    mine += (uint32_t)__ldcg(&d.pool[b].reserved);
-  }
-  uint32_t sum = mine;
+/* The warp's spikes onto the block's list: one reservation for all of them, since 64-bit additions in shared
+ * memory are slow when many lanes want them. All lanes take part. */
+__device__ __forceinline__ void enlist(const lif_device &d, shared &s, int i, bool sends, int turn,
+                                       tally &sent) {
+  const unsigned senders = __ballot_sync(ALL, sends);
+  if (!senders) return;
+  const int lane = threadIdx.x % WARP;
+  const int64_t first = sends ? d.out_ptr[i] : 0;
+  const int32_t n = sends ? (int32_t)(d.out_ptr[i + 1] - first) : 0;
+  const uint32_t pieces = (uint32_t)(n + PIECE - 1) / PIECE;
+  uint32_t sum = pieces;
+#pragma unroll
   for (int k = 1; k < WARP; k *= 2) {
     const uint32_t other = __shfl_up_sync(ALL, sum, k);
     if (lane >= k) sum += other;
   }
-  for (int b = lane * run; b < min((lane + 1) * run, n); b++) s.before[b] += sum - mine;
-  if (lane == WARP - 1) s.before[n] = sum;
+  const unsigned listed_here = __ballot_sync(ALL, n > 0);
+  unsigned long long before = 0;
+  if (lane == WARP - 1)
+    before = atomicAdd(&s.reserved[turn], (unsigned long long)__popc(listed_here) << 32 | sum);
+  before = __shfl_sync(ALL, before, WARP - 1);
+  if (n > 0)
+    s.list[(before >> 32) + __popc(listed_here & ((1u << lane) - 1))] =
+        lif_spike{first, n, (uint32_t)before + sum - pieces};
+  sent.spikes += __popc(senders), sent.events += n;
 }
 
-/* Where activity is dense the pieces of all blocks are shared out evenly, for one barrier more: the block
- * that happens to have the most would hold up all others. */
-template <class SUM>
-__device__ __noinline__ void send_pooled(const lif_device &d, shared &s, unsigned long long reserved,
-                                         unsigned barrier, int slot) {
-  lif_pool &mine = d.pool[blockIdx.x];
-  for (int k = threadIdx.x; k < (int)(reserved >> 32); k += THREADS) mine.spike[k] = s.list[k];
-  if (threadIdx.x == 0) mine.reserved = reserved;
-  __syncthreads();
-  arrive(d, s, barrier, 0);
-  wait_for_all(d, s, barrier);
-  count_pool(d, s);
-  __syncthreads();
-  const unsigned long long total = s.before[gridDim.x];
-  const uint32_t from = (uint32_t)(total * blockIdx.x / gridDim.x),
-                 to = (uint32_t)(total * (blockIdx.x + 1) / gridDim.x);
-  int block = 0;
-  while (block < (int)gridDim.x && s.before[block + 1] <= from) block++;
-  for (; block < (int)gridDim.x && s.before[block] < to; block++) {
-    const uint32_t base = s.before[block], n = s.before[block + 1] - base;
-    const lif_pool &other = d.pool[block];
-    const int n_spikes = (int)(__ldcg(&other.reserved) >> 32);
-    for (int k = threadIdx.x; k < n_spikes; k += THREADS) {
-      const int4 raw = __ldcg((const int4 *)&other.spike[k]);
-      s.list[k] = *(const lif_spike *)&raw;
-    }
-    __syncthreads();
-    send<SUM>(d, s, n_spikes, from > base ? from - base : 0, min(to - base, n), slot);
-    __syncthreads();
+/* ---- the barrier ---- */
+
+/* A word counts the blocks that arrived, and above bit 32 those that met a fault. Barriers use three words in
+ * turn, so that a word stays as it is until everybody has read it. */
+constexpr int FAULT_BIT = 32;
+
+/* Thread 0 tells the other blocks that this one has come to barrier n; whoever hears of it sees all additions
+ * that the block made before. Behind a __syncthreads. */
+__device__ __forceinline__ void arrive(const lif_device &d, const shared &s, unsigned n) {
+  if (threadIdx.x != 0) return;
+  __threadfence();
+  atomicAdd(d.arrived + n % 3, 1ull | (unsigned long long)(s.faulty != 0) << FAULT_BIT);
+}
+
+/* Waits for the others. Whether some block met a fault: the same answer in every block. */
+__device__ __forceinline__ bool wait_for_all(const lif_device &d, shared &s, unsigned n) {
+  if (threadIdx.x == 0) {
+    unsigned long long now;
+    do {
+      asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(d.arrived + n % 3) : "memory");
+    } while ((unsigned)now < gridDim.x);
+    s.stop = now >> FAULT_BIT != 0;
+    if (blockIdx.x == 0) d.arrived[(n + 2) % 3] = 0; /* the word of barrier n - 1, which all have read */
   }
+  __syncthreads();
+  return s.stop;
 }
 
 /* ---- many steps ---- */
@@ -328,15 +301,16 @@ __global__ void __launch_bounds__(THREADS, 1)
   extern __shared__ __align__(16) char memory[];
   shared &s = *(shared *)memory;
   if (*d.fault != NO_FAULT) return;
-  if (threadIdx.x == 0) s.reserved[0] = s.reserved[1] = s.n_sent = s.n_events = 0, s.faulty = 0;
+  if (threadIdx.x == 0) s.reserved[0] = s.reserved[1] = 0, s.faulty = 0;
   __syncthreads();
   const int lane = threadIdx.x % WARP, words_a_turn = gridDim.x * WARPS;
   const int first_word = (threadIdx.x / WARP) * gridDim.x + blockIdx.x;
   const int n_passes = RESIDENT ? 1 : (d.n_words + PASS * words_a_turn - 1) / (PASS * words_a_turn);
   fault f = {NO_FAULT, 0};
+  tally sent = {0, 0};
   int slot = (int)(t0 % d.slots), turn = 0;
   unsigned barrier = 0;
-  bool pooled = false, stop = false;
+  bool stop = false;
   neuron own[PASS];
 #pragma unroll
   for (int u = 0; u < PASS && RESIDENT; u++) {
@@ -347,7 +321,6 @@ __global__ void __launch_bounds__(THREADS, 1)
   for (int k = 0; k < n_steps; k++) {
     SUM *due = (SUM *)d.ring + (int64_t)slot * d.n;
     unsigned fired_here[PASS];
-    uint32_t pieces = 0;
     for (int pass = 0; pass < n_passes; pass++) {
 #pragma unroll
       for (int u = 0; u < PASS; u++) {
@@ -358,7 +331,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         }
         const bool fired = i < d.n && step_neuron<SUM>(d, i, k, due, own[u], f);
         fired_here[u] = __ballot_sync(ALL, fired);
-        if (fired && delivers && !(own[u].mute & LIF_MUTED_ON_DEVICE)) enlist(d, s, i, turn);
+        enlist(d, s, i, fired && delivers && !(own[u].mute & LIF_MUTED_ON_DEVICE), turn, sent);
         if (!RESIDENT) {
           put(d, i, own[u]);
           if (lane == 0 && word < d.n_words) mask[(int64_t)k * d.n_words + word] = fired_here[u];
@@ -370,17 +343,14 @@ __global__ void __launch_bounds__(THREADS, 1)
       __syncthreads();
       const unsigned long long reserved = s.reserved[turn];
       turn = next;
-      pieces += (uint32_t)reserved;
-      if (RESIDENT && pooled) {
-        send_pooled<SUM>(d, s, reserved, barrier++, slot);
-      } else if (reserved) {
+      if (reserved) {
         send<SUM>(d, s, (int)(reserved >> 32), 0, (uint32_t)reserved, slot);
         __syncthreads();
       }
     }
     if (++slot == d.slots) slot = 0;
     const bool batch_ends = (k + 1) % d.min_delay == 0 || k + 1 == n_steps;
-    if (batch_ends) arrive(d, s, barrier, pieces);
+    if (batch_ends) arrive(d, s, barrier);
 #pragma unroll
     for (int u = 0; u < PASS && RESIDENT; u++) {
       const int word = first_word + u * words_a_turn;
@@ -388,20 +358,18 @@ __global__ void __launch_bounds__(THREADS, 1)
       prepare(d, word * WARP + lane, t0 + k + 1, own[u]);
     }
     if (!batch_ends) continue;
-    const unsigned long long met = wait_for_all(d, s, barrier++);
-    pooled =
-        gridDim.x <= MOST_BLOCKS && (met >> PIECES_BIT & PIECES) > (unsigned long long)POOL_FROM * gridDim.x;
-    stop = met >> FAULT_BIT;
+    stop = wait_for_all(d, s, barrier++);
     if (stop) break;
   }
 #pragma unroll
   for (int u = 0; u < PASS && RESIDENT; u++) put(d, (first_word + u * words_a_turn) * WARP + lane, own[u]);
-  if (threadIdx.x == 0 && s.n_sent) atomicAdd(d.tally, s.n_sent), atomicAdd(d.tally + 1, s.n_events);
+  if (lane == 0 && sent.spikes) atomicAdd(d.tally, (unsigned long long)sent.spikes);
+  if (sent.events) atomicAdd(d.tally + 1, sent.events);
   /* every fault of the batch is known now; the thread that met the smallest says what did not fit */
   if (!stop) return;
   if (f.key != NO_FAULT) atomicMin(d.fault, f.key);
   __syncthreads();
-  arrive(d, s, barrier, 0);
+  arrive(d, s, barrier);
   wait_for_all(d, s, barrier);
   if (f.key != NO_FAULT && f.key == *(volatile unsigned long long *)d.fault) *d.fault_value = f.value;
 }
