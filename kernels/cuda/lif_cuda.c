@@ -48,6 +48,7 @@ struct lif {
   int n_stimuli;
   struct lif_spikes mine;
   int64_t row_room, step_room;
+  double spikes_per_step; /* of the last leg */
 };
 
 /* ---- to the device ---- */
@@ -117,6 +118,13 @@ static void stimuli_to_device(struct lif *s, const struct lif_stimulus *stimulus
   touches_to_device(s, stimulus, n_stimuli);
 }
 
+static void pinned_room_for(struct lif *s, int64_t n) {
+  if (n <= s->pinned_room) return;
+  gpu_pinned_free(s->row_pinned);
+  s->pinned_room = n + n / 2;
+  s->row_pinned = gpu_pinned(s->pinned_room, sizeof *s->row_pinned);
+}
+
 static void leg_init(struct leg *leg, const struct lif *s) {
   leg->mask = GPU_ZERO(uint32_t, (int64_t)s->leg_steps * s->d.n_words);
   leg->row = GPU_ZERO(uint32_t, (int64_t)s->leg_steps * s->d.n);
@@ -173,6 +181,7 @@ static struct status open(const struct lif_net *net, const struct lif_params *pa
   s->n_blocks = lif_device_blocks(&s->d);
   s->leg_steps = steps_of_leg(net);
   for (int i = 0; i < 2; i++) leg_init(&s->leg[i], s);
+  pinned_room_for(s, LEG_SPIKES);
   CHECK_CUDA(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking));
   *state = s;
   return fine();
@@ -285,11 +294,7 @@ static struct lif_fault fault_of(const struct leg *leg) {
 }
 
 static void rows_to_host(struct lif *s, const struct leg *leg, int64_t n) {
-  if (n > s->pinned_room) {
-    gpu_pinned_free(s->row_pinned);
-    s->pinned_room = n + n / 2;
-    s->row_pinned = gpu_pinned(s->pinned_room, sizeof *s->row_pinned);
-  }
+  pinned_room_for(s, n);
   if (n == 0) return;
   CHECK_CUDA(cudaMemcpyAsync(s->row_pinned, leg->row, (size_t)n * sizeof *leg->row, cudaMemcpyDeviceToHost,
                              s->copies));
@@ -303,6 +308,7 @@ static void leg_finish(struct lif *s, const struct leg *leg, struct lif_tally *t
   CHECK_CUDA(cudaEventSynchronize(leg->done));
   int64_t n = 0;
   for (int k = 0; k < leg->n; k++) n += leg->facts->count[k];
+  s->spikes_per_step = (double)n / leg->n;
   rows_to_host(s, leg, n);
   if (mine->n + n > s->row_room)
     mine->row = mem_grow(mine->row, s->row_room = (mine->n + n) * 3 / 2, sizeof *mine->row);
@@ -319,11 +325,10 @@ static void leg_finish(struct lif *s, const struct leg *leg, struct lif_tally *t
   *fault = fault_of(leg);
 }
 
-/* From what the run has seen so far. */
+/* From the activity seen last. */
 static int leg_length(const struct lif *s, int64_t left) {
   int64_t steps = s->leg_steps;
-  if (s->mine.n > 0 && s->mine.n * steps > (int64_t)LEG_SPIKES * s->mine.n_steps)
-    steps = (int64_t)LEG_SPIKES * s->mine.n_steps / s->mine.n;
+  if (s->spikes_per_step * (double)steps > LEG_SPIKES) steps = (int64_t)(LEG_SPIKES / s->spikes_per_step);
   if (steps < s->net->min_delay) steps = s->leg_steps < s->net->min_delay ? s->leg_steps : s->net->min_delay;
   return (int)(left < steps ? left : steps);
 }
