@@ -318,6 +318,13 @@ static void tell(const struct work *w, json_t *facts) {
 
 /* ---- the steps ---- */
 
+/* Steps without a count of their own that take a minute when the graph is large. */
+static void say_phase(const struct work *w, const char *what) {
+  enum { LARGE = 10000000 };
+  const int64_t n = w->edges.n + w->graph.n_edges;
+  if (n >= LARGE) log_line("%s %lld edges", what, (long long)n);
+}
+
 static struct status convert(struct work *w) {
   bool names;
   TRY(scale_parse(w->o->scale, &w->scale));
@@ -332,6 +339,7 @@ static struct status convert(struct work *w) {
   ids_seal(&w->nodes.ids);
   TRY(apply_signs(w));
   account_check(&w->account);
+  say_phase(w, "sorting");
   number_nodes(w);
   TRY(edges_merge(w->o, &w->edges, &w->account, w->index_of_node, &w->nodes.ids));
   count_by_transmitter(w);
@@ -345,6 +353,7 @@ static struct status convert(struct work *w) {
   w->graph.provenance = mem_string(line);
   free(line);
   w->graph.packed = w->o->packed;
+  say_phase(w, "writing");
   struct status s = connectome_write(&w->graph, w->o->output, w->o->streamable, w->o->force);
   if (!s.code) tell(w, facts);
   json_decref(facts);

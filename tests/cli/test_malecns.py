@@ -137,6 +137,20 @@ def test_any_order_of_rows():
     check("digest", Graph("second.h5").digest, Graph("first.h5").digest)
 
 
+def test_benchmark_script():
+    """From the tables to rates by type; the reference runtime's benchmark gives its published spike counts."""
+    for name in files:
+        os.symlink(name, path(os.path.basename(name)))
+    script = os.path.join(os.environ["SOURCE"], "jobs", "malecns_benchmark.py")
+    done = subprocess.run([sys.executable, script, path(), "--steps", "200", "--only", "listed", "superclass", "reference",
+                           "sensory", "rates"], capture_output=True, text=True, timeout=250)
+    check(done.stderr, done.returncode, 0)
+    rows = {line.split("|")[1].strip(): line for line in done.stdout.splitlines()}
+    check("cases", list(rows)[2:], ["listed", "superclass", "reference", "sensory", "rates"])
+    check("published spikes", "spikes by step [1, 0, 0, 0]" in rows["reference"], True)
+    check("the network is driven", " 0 spikes" in rows["sensory"], False)
+
+
 if __name__ == "__main__":
     here.folder = folder.name
     run_tests(globals())
