@@ -1,0 +1,59 @@
+/* ranks: 1 */
+/* A conversion gives all its memory back, when it succeeds and when it is refused. */
+#include "check.h"
+#include "convert.h"
+#include "mem.h"
+
+#include <unistd.h>
+
+static const char *write_file(const char *folder, const char *name, const char *text) {
+  static char path[5][256];
+  static int turn;
+  char *to = path[turn++ % 5];
+  snprintf(to, sizeof path[0], "%s/%s", folder, name);
+  FILE *file = fopen(to, "w");
+  fputs(text, file);
+  fclose(file);
+  return to;
+}
+
+static void convert_once(const char *folder, const char *edges, const char *duplicates, int wanted) {
+  const char *output = write_file(folder, "graph.h5", "");
+  const struct convert_options o = {
+      .edges = write_file(folder, "edges", edges),
+      .nodes = write_file(folder, "nodes", "bodyId,type,status\n1,A,Traced\n2,B,Traced\n3,C,\n"),
+      .transmitters = write_file(folder, "labels", "body,consensus_nt\n1,gaba\n2,glutamate\n9,gaba\n"),
+      .signs = write_file(folder, "signs.json",
+                          "{\"signs\": {\"gaba\": -1, \"glutamate\": 1, \"missing\": \"exclude\"}}"),
+      .output = output,
+      .population = "neurons",
+      .ids = "auto",
+      .node_rule = "listed",
+      .duplicates = duplicates,
+      .self_loops = "keep",
+      .isolated = "keep",
+      .zero_weights = "keep",
+      .repeated_ids = "refuse",
+      .overflow = "refuse",
+      .underflow = "refuse",
+      .parts = 2,
+      .force = true,
+      .json = true};
+  CHECK_EQ(convert_tables(&o).code, wanted);
+  CHECK_EQ(mem_held(), 0);
+}
+
+int main(int argc, char **argv) {
+  test_start(&argc, &argv);
+  char folder[] = "/tmp/fascicle_convert_XXXXXX", path[256];
+  CHECK(mkdtemp(folder) != NULL);
+  convert_once(folder, "body_pre,body_post,weight\n1,2,3\n1,2,4\n2,3,1\n3,1,1\n9,1,1\n", "sum", 0);
+  convert_once(folder, "body_pre,body_post,weight\n1,2,3\n1,2,4\n", "refuse", EXIT_INPUT);
+  convert_once(folder, "body_pre,body_post,weight\n1,2,3\n1,2,x\n", "sum", EXIT_INPUT);
+  convert_once(folder, "body_pre,body_post,weight\n1,2,99999\n", "sum", EXIT_INPUT);
+  convert_once(folder, "1 2 3\n", "sum", 0);
+  static const char *const names[] = {"edges", "nodes", "labels", "graph.h5", "signs.json"};
+  for (int i = 0; i < 5; i++) snprintf(path, sizeof path, "%s/%s", folder, names[i]), unlink(path);
+  rmdir(folder);
+  return test_end();
+}
