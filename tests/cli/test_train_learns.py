@@ -2,6 +2,8 @@
 # seconds: 300
 """On the real larval brain: Shakespeare better than a bigram table in a few hundred steps, frozen edges worse, a
 short text by heart."""
+import os
+import subprocess
 import sys
 
 from train_tools import SHAKESPEARE, SHARED, Folder, check, records, run, train
@@ -36,3 +38,8 @@ with Folder() as folder:
         ends[name] = records(folder / name, "step")[-1]["loss"]
     print(f"few inputs and outputs: {ends} nats")
     check(ends["trained"] < ends["frozen"] - 0.1, "frozen edges are worse")
+    plot = os.path.join(os.environ["SOURCE"], "jobs", "analysis", "plot_loss.py")
+    subprocess.run([sys.executable, plot, folder / "run", folder / "frozen", "--output", folder / "loss"], check=True)
+    points = (folder / "loss.csv").read_text().splitlines()
+    check(points[0] == "run,kind,step,nats" and any(line.startswith("run,validation,150,") for line in points), "curves")
+    check((folder / "loss.png").read_bytes()[:4] == b"\x89PNG", "a picture")
