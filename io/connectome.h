@@ -8,6 +8,7 @@
 
 #include "comm.h"
 #include "digest.h"
+#include "pages.h"
 #include "types.h"
 
 /* One attribute of the nodes. Exactly one of code / i64 / f64 is set. */
@@ -120,6 +121,11 @@ void connectome_counts(struct connectome_file *file, eidx first, eidx n, uint32_
 void connectome_out_ptr(struct connectome_file *file, gidx first, int64_t n, eidx *ptr);
 void connectome_out(struct connectome_file *file, eidx first, eidx n, uint32_t *target_row, int16_t *weight,
                     uint16_t *delay);
+/* The same three arrays mapped from the file (core/pages.h); pages_close each. The values are those of the
+ * file: whoever uses them checks them. */
+void connectome_out_pages(struct connectome_file *file, struct pages *target_row, struct pages *weight,
+                          struct pages *delay);
+const char *connectome_path(const struct connectome_file *file);
 void connectome_body_ids(struct connectome_file *file, gidx first, int64_t n, uint64_t *body_id);
 /* All names [n_nodes]; free each and the array with mem_free. Only when has_names. */
 char **connectome_names(struct connectome_file *file);

@@ -248,6 +248,22 @@ void connectome_out(struct connectome_file *file, eidx first, eidx n, uint32_t *
     if (target_row[e] >= file->facts.n_nodes) broken(file, "/out/target_row", first + e, target_row[e]);
 }
 
+static void map(struct connectome_file *file, const char *path, enum ftype type, struct pages *pages) {
+  const struct h5_place place = h5_place_of(&file->h5, path, type);
+  pages_open(file->h5.path, place.descriptor, place.offset, place.bytes, pages);
+}
+
+void connectome_out_pages(struct connectome_file *file, struct pages *target_row, struct pages *weight,
+                          struct pages *delay) {
+  map(file, "/out/target_row", F_U32, target_row);
+  map(file, "/out/weight", F_I16, weight);
+  map(file, "/out/delay", F_U16, delay);
+}
+
+const char *connectome_path(const struct connectome_file *file) {
+  return file->h5.path;
+}
+
 /* ---- nodes ---- */
 
 void connectome_body_ids(struct connectome_file *file, gidx first, int64_t n, uint64_t *body_id) {

@@ -94,6 +94,13 @@ int64_t h5_piece_rows(int width);
 /* Rows [first, first + n) into `data`, converted to `type`; packed ones are inflated by all threads. The
  * range must lie inside. */
 void h5_read(struct h5_file *file, const char *path, enum ftype type, int64_t first, int64_t n, void *data);
+/* Where a contiguous dataset of `type` lies in the open file, for mapping: `descriptor` is the library's own.
+ * Nothing stored: bytes 0. Fatal when it is stored in another way. */
+struct h5_place {
+  int descriptor;
+  int64_t offset, bytes;
+};
+struct h5_place h5_place_of(struct h5_file *file, const char *path, enum ftype type);
 /* All of a one-dimensional text dataset, NULL-terminated. */
 char **h5_read_texts(struct h5_file *file, const char *path);
 

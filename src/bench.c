@@ -41,6 +41,8 @@ static struct status parse(int argc, char **argv, struct bench_job *bench, const
       {"edges", OPTION_INT, "E", "edges", &bench->edges, 1, INT64_MAX},
       {"model", OPTION_TEXT, "lognormal|modular", "kind of graph (lognormal)", &bench->model, 0, 0},
       {"delays", OPTION_TEXT, "A:B", "lif: delays in steps (1:8)", &delays, 0, 0},
+      {"graph", OPTION_TEXT, "FILE", "lif: this graph; streamed cases too if it has edges by source",
+       &bench->graph, 0, 0},
       {"batch", OPTION_INT, "B", "recurrence: columns", &bench->batch, 1, 1 << 20},
       {"steps", OPTION_INT, "T", "steps measured (lif), steps of a window (recurrence)", &bench->steps, 1,
        1 << 20},

@@ -12,6 +12,7 @@ struct bench_job {
   int64_t nodes, edges, batch, steps, microsteps, seed;
   const char *model; /* "lognormal" or "modular" */
   int64_t low_delay, high_delay;
+  const char *graph; /* a file instead of a synthetic graph (lif) */
 };
 
 struct bench {

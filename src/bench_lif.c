@@ -5,6 +5,9 @@
  *   active_p     p % of the node ids, drawn anew for each step, are made to fire and go through the full
  * step: input, leak, threshold, refractory counters, delivery along every out-edge
  *
+ * With --graph FILE, a graph that has its edges by source too, each but the quiet case is measured again with
+ * the edges left in the file (NAME_streamed).
+ *
  * The floor counts the bytes that any such step must move: idle 8 a neuron (V in and out); active 20 a neuron
  * (V in and out, counter in and out, input in and cleared) and 16 an event (the edge in, its sum in and out).
  */
@@ -12,6 +15,7 @@
 #include "bench.h"
 #include "generate.h"
 #include "lif.h"
+#include "load.h"
 #include "log.h"
 #include "mem.h"
 #include "rng.h"
@@ -25,7 +29,7 @@ enum { IDLE_SHIFT = 8, ACTIVE_SHIFT = 4, REFRACTORY = 2 };
 struct bed {
   const struct comm *comm;
   const struct bench_job *bench;
-  struct lif_net net;
+  struct lif_net net, streamed; /* the second only from a file that is streamable, else zeroed */
   gidx *first_of_rank;
   int64_t steps;
   double rate; /* bytes per second of memory, all ranks */
@@ -65,21 +69,44 @@ static void build_net(struct bed *bed, const struct generate_model *model) {
   mem_free(source), mem_free(target), mem_free(weight), mem_free(delay);
 }
 
-static struct status make_bed(const struct comm *comm, const struct bench_job *bench, struct bed *bed) {
+static struct status make_synthetic(struct bed *bed) {
+  const struct bench_job *bench = bed->bench;
   const struct generate_model model = {.n_nodes = bench->nodes ? bench->nodes : NODES,
                                        .n_edges = bench->edges ? bench->edges : EDGES,
                                        .seed = (uint64_t)bench->seed,
                                        .modular = bench->model && !strcmp(bench->model, "modular")};
   TRY(generate_check(&model));
-  *bed = (struct bed){.comm = comm, .bench = bench, .steps = bench->steps ? bench->steps : STEPS};
+  const int ranks = bed->comm->size;
+  for (int r = 0; r <= ranks; r++) bed->first_of_rank[r] = model.n_nodes * r / ranks;
+  build_net(bed, &model);
+  return fine();
+}
+
+static struct status load_file(struct bed *bed) {
+  const struct comm *comm = bed->comm;
+  struct connectome_file *file;
+  TRY(connectome_open(comm, bed->bench->graph, &file));
+  load_split(comm, file, comm->size, bed->first_of_rank);
+  const gidx first = bed->first_of_rank[comm->rank], last = bed->first_of_rank[comm->rank + 1];
+  const struct connectome_facts *facts = connectome_facts(file);
+  lif_net_load(file, first, last, &bed->net);
+  if (facts->streamable && bed->bench->job.backend == &backend_cpu)
+    lif_net_stream(file, first, last, &bed->streamed);
+  connectome_close(file);
+  return fine();
+}
+
+static struct status make_bed(const struct comm *comm, const struct bench_job *bench, struct bed *bed) {
   const struct backend *backend = bench->job.backend;
+  *bed = (struct bed){.comm = comm, .bench = bench, .steps = bench->steps ? bench->steps : STEPS};
+  bed->first_of_rank = NEW(gidx, comm->size + 1);
   bed->rate =
       backend->copy_rate ? backend->copy_rate() * comm->size : bench_memory_rate(comm, bench->job.n_threads);
-  bed->first_of_rank = NEW(gidx, comm->size + 1);
-  for (int r = 0; r <= comm->size; r++) bed->first_of_rank[r] = model.n_nodes * r / comm->size;
-  log_line("graph of %lld neurons and %lld edges; memory moves %.1f GB/s", (long long)model.n_nodes,
-           (long long)model.n_edges, bed->rate * 1e-9);
-  build_net(bed, &model);
+  TRY(bench->graph ? load_file(bed) : make_synthetic(bed));
+  int64_t n_edges = bed->net.n_edges;
+  comm_sum_i64(comm, &n_edges, 1);
+  log_line("graph of %lld neurons and %lld edges; memory moves %.1f GB/s", (long long)bed->net.n_global,
+           (long long)n_edges, bed->rate * 1e-9);
   return fine();
 }
 
@@ -229,14 +256,25 @@ static struct status bench_case(const struct bed *bed, const char *name, bool al
   return fine();
 }
 
+/* Resident, and if there is such a net streamed, one after the other. */
+static struct status bench_both(const struct bed *bed, const char *name, bool alive, double percent) {
+  TRY(bench_case(bed, name, alive, percent));
+  if (!bed->streamed.stream) return fine();
+  struct bed other = *bed;
+  char streamed[64];
+  other.net = bed->streamed;
+  snprintf(streamed, sizeof streamed, "%s_streamed", name);
+  return bench_case(&other, streamed, alive, percent);
+}
+
 static struct status run_on(const struct comm *comm, const struct bench_job *bench) {
   struct bed bed;
   TRY(make_bed(comm, bench, &bed));
   TRY(bench_case(&bed, "quiet", false, 0));
-  TRY(bench_case(&bed, "idle", true, 0));
-  TRY(bench_case(&bed, "active_1pct", false, 1));
-  TRY(bench_case(&bed, "active_10pct", false, 10));
-  lif_net_free(&bed.net), mem_free(bed.first_of_rank);
+  TRY(bench_both(&bed, "idle", true, 0));
+  TRY(bench_both(&bed, "active_1pct", false, 1));
+  TRY(bench_both(&bed, "active_10pct", false, 10));
+  lif_net_free(&bed.net), lif_net_free(&bed.streamed), mem_free(bed.first_of_rank);
   return fine();
 }
 

@@ -119,7 +119,11 @@ static void cut_at_fault(struct lif_run *run, struct lif_batch *batch) {
   own->n = own->step_ptr[own->n_steps];
 }
 
-static int64_t count_events(const struct lif_net *net, const struct lif_spikes *all) {
+/* Edges of ours that carried spikes. A streamed net does not know how many edges of a source are ours: there
+ * each rank counts all edges of its own spikes, which is the same over all ranks. */
+static int64_t count_events(const struct lif_net *net, const struct lif_spikes *own,
+                            const struct lif_spikes *all) {
+  if (net->stream) all = own;
   int64_t events = 0;
   for (int64_t at = 0; at < all->n; at++)
     events += net->out_ptr[all->row[at] + 1] - net->out_ptr[all->row[at]];
@@ -143,11 +147,12 @@ static void batch_together(struct lif_run *run, const struct comm *comm, int64_t
   run->setup.backend->integrate(run->state, n_steps, &run->engine->own, &batch->fault);
   struct lif_spikes all;
   int strongest = (int)request;
-  lif_exchange_spikes(run->engine->exchange, comm, audible(run), &strongest, &batch->fault, &all);
+  const struct lif_spikes *own = audible(run);
+  lif_exchange_spikes(run->engine->exchange, comm, own, &strongest, &batch->fault, &all);
   batch->request = (enum request)strongest;
   cut_at_fault(run, batch);
   if (batch->fault.step != LIF_NO_FAULT) return;
-  batch->sent = all.n, batch->events = count_events(net, &all);
+  batch->sent = all.n, batch->events = count_events(net, own, &all);
   run->setup.backend->deliver(run->state, n_steps, &all);
 }
 

@@ -57,7 +57,7 @@ struct lif_batch {
   const struct lif_spikes
       *own;               /* own spikes of those steps, muted ones too, as rows; valid until the next batch */
   int64_t sent;           /* spikes of all ranks that went along their out-edges */
-  int64_t events;         /* edges of ours that carried them */
+  int64_t events;         /* edges that carried them; the sum over ranks counts */
   enum request request;   /* the strongest of all ranks */
   struct lif_fault fault; /* the smallest (step, phase, node) of all ranks; step = LIF_NO_FAULT: none */
 };

@@ -49,6 +49,12 @@ static nodeid *own_ids(struct connectome_file *file, gidx n_nodes, gidx first, l
   return id;
 }
 
+static void add_facts(const struct connectome_facts *facts, struct lif_net *net) {
+  net->min_delay = facts->n_edges ? facts->min_delay : 1;
+  net->max_delay = facts->n_edges ? facts->max_delay : 1;
+  net->wide = facts->max_in_impulse > INT32_MAX;
+}
+
 void lif_net_load(struct connectome_file *file, gidx first, gidx last, struct lif_net *net) {
   const struct connectome_facts *facts = connectome_facts(file);
   const lidx n_own = (lidx)(last - first);
@@ -69,7 +75,34 @@ void lif_net_load(struct connectome_file *file, gidx first, gidx last, struct li
   mem_free(r.row_of_node), mem_free(r.source), mem_free(r.impulse), mem_free(r.delay), mem_free(row_ptr);
   *net = lif_building_end(&b, facts->n_nodes, first, n_own, r.n_edges,
                           own_ids(file, facts->n_nodes, first, n_own));
-  net->min_delay = facts->n_edges ? facts->min_delay : 1;
-  net->max_delay = facts->n_edges ? facts->max_delay : 1;
-  net->wide = facts->max_in_impulse > INT32_MAX;
+  add_facts(facts, net);
+}
+
+/* ---- streamed ---- */
+
+static eidx *in_offsets(struct connectome_file *file, gidx first, lidx n_own) {
+  eidx *ptr = NEW_ZERO(eidx, n_own + 1);
+  if (!n_own) return ptr;
+  connectome_row_ptr(file, first, n_own + 1, ptr);
+  const eidx before = ptr[0];
+  for (lidx i = 0; i <= n_own; i++) ptr[i] -= before;
+  return ptr;
+}
+
+void lif_net_stream(struct connectome_file *file, gidx first, gidx last, struct lif_net *net) {
+  const struct connectome_facts *facts = connectome_facts(file);
+  const lidx n_own = (lidx)(last - first);
+  struct lif_stream *stream = NEW_ZERO(struct lif_stream, 1);
+  eidx *out_ptr = NEW(eidx, facts->n_nodes + 1), *in_ptr = in_offsets(file, first, n_own);
+  connectome_out_ptr(file, 0, facts->n_nodes + 1, out_ptr);
+  connectome_out_pages(file, &stream->target_row, &stream->weight, &stream->delay);
+  stream->in_ptr = in_ptr, stream->path = mem_string(connectome_path(file));
+  *net = (struct lif_net){.n_global = facts->n_nodes,
+                          .first = first,
+                          .n_own = n_own,
+                          .n_edges = in_ptr[n_own],
+                          .out_ptr = out_ptr,
+                          .stream = stream,
+                          .id = own_ids(file, facts->n_nodes, first, n_own)};
+  add_facts(facts, net);
 }

@@ -20,7 +20,16 @@ struct lif_net lif_building_end(const struct building *b, gidx n_nodes, gidx fir
                           .id = id};
 }
 
+static void stream_free(const struct lif_stream *net_stream) {
+  struct lif_stream *stream = (struct lif_stream *)net_stream;
+  if (!stream) return;
+  pages_close(&stream->target_row), pages_close(&stream->weight), pages_close(&stream->delay);
+  mem_free((void *)stream->in_ptr), mem_free((void *)stream->path);
+  mem_free(stream);
+}
+
 void lif_net_free(struct lif_net *net) {
+  stream_free(net->stream);
   mem_free((void *)net->out_ptr), mem_free((void *)net->out), mem_free((void *)net->id),
       mem_free((void *)net->mute);
   *net = (struct lif_net){0};

@@ -54,6 +54,10 @@ struct plan_memory {
 struct plan_memory plan_simulate_memory(const struct plan_graph *graph, const struct plan_share *share,
                                         int64_t recorded);
 
+/* The same with edges that stay in the file: what is mapped of it is the page cache's, not the rank's. */
+struct plan_memory plan_streamed_memory(const struct plan_graph *graph, const struct plan_share *share,
+                                        int64_t recorded);
+
 struct plan_training {
   struct recur_shape shape; /* this replica's */
   int vocabulary, embedding;

@@ -13,20 +13,35 @@ static int64_t larger(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
+/* What does not depend on where the edges are. `loading`: bytes held only until the net is there. */
+static void add_neurons(struct plan_memory *m, const struct plan_graph *g, const struct plan_share *s,
+                        int64_t recorded, int64_t loading) {
+  const int64_t n = g->n_nodes, own = s->n_own, slots = g->max_delay;
+  add(m, "neuron table", 8 * n + 4 * n + 8 * own); /* body ids, types, ids of own rows */
+  add(m, "potential and counter", 6 * own);
+  add(m, "delay ring", slots * (g->wide ? 8 : 4) * own);
+  const int64_t moving = 6 * own + 8 * slots * own + 12 * own; /* a checkpoint's state in and out */
+  add(m, "recorded spikes", recorded);
+  add(m, "loading or checkpoint, whichever is larger", larger(loading - 6 * own - slots * 4 * own, moving));
+}
+
 struct plan_memory plan_simulate_memory(const struct plan_graph *g, const struct plan_share *s,
                                         int64_t recorded) {
-  const int64_t n = g->n_nodes, own = s->n_own, slots = g->max_delay, slice = 1 << 20;
-  const int64_t edges = s->near + s->far;
+  const int64_t n = g->n_nodes, own = s->n_own, slice = 1 << 20;
   struct plan_memory m = {0};
-  add(&m, "edges by source", 8 * edges);            /* target, weight, delay */
-  add(&m, "offsets by source", 8 * (n + 2));        /* of every neuron anywhere */
-  add(&m, "neuron table", 8 * n + 4 * n + 8 * own); /* body ids, types, ids of own rows */
-  add(&m, "potential and counter", 6 * own);
-  add(&m, "delay ring", slots * (g->wide ? 8 : 4) * own);
-  const int64_t loading = 4 * n + 8 * slice + 8 * own;         /* row_of_node, three slices, row_ptr */
-  const int64_t moving = 6 * own + 8 * slots * own + 12 * own; /* a checkpoint's state in and out */
-  add(&m, "recorded spikes", recorded);
-  add(&m, "loading or checkpoint, whichever is larger", larger(loading - 6 * own - slots * 4 * own, moving));
+  add(&m, "edges by source", 8 * (s->near + s->far));           /* target, weight, delay */
+  add(&m, "offsets by source", 8 * (n + 2));                    /* of every neuron anywhere */
+  add_neurons(&m, g, s, recorded, 4 * n + 8 * slice + 8 * own); /* row_of_node, three slices, row_ptr */
+  return m;
+}
+
+struct plan_memory plan_streamed_memory(const struct plan_graph *g, const struct plan_share *s,
+                                        int64_t recorded) {
+  const int64_t n = g->n_nodes, own = s->n_own;
+  struct plan_memory m = {0};
+  add(&m, "offsets by source", 8 * (n + 1));      /* of every neuron anywhere */
+  add(&m, "in-edges of own rows", 8 * (own + 1)); /* numbers: threads share the work by them */
+  add_neurons(&m, g, s, recorded, 5 * n);         /* node_of_row, and a check of it */
   return m;
 }
 

@@ -1,6 +1,4 @@
 /* fascicle simulate: fixed-point LIF neurons on a connectome. */
-#include "lif_record.h"
-#include "plan.h"
 #include "simulate.h"
 #include "lif_save.h"
 #include "load.h"
@@ -43,10 +41,9 @@ static const struct usage usage = {
 /* ---- words ---- */
 
 static struct status parse(struct simulation *sim, int argc, char **argv) {
-  const char *residency = "auto";
   struct option options[JOB_OPTIONS + 3];
   sim->job = job_defaults();
-  sim->steps = -1, sim->trials = 1;
+  sim->steps = -1, sim->trials = 1, sim->residency = "auto";
   int n = job_options(&sim->job, options);
   options[n++] = (struct option){
       "steps",     OPTION_INT, "N",          "steps of the whole run, those before a resume included",
@@ -54,12 +51,14 @@ static struct status parse(struct simulation *sim, int argc, char **argv) {
   options[n++] = (struct option){
       "trials",     OPTION_INT, "K",       "repeat with K sequences of random numbers: DIR/trial_0/ ...",
       &sim->trials, 1,          UINT32_MAX};
-  options[n++] = (struct option){
-      "residency", OPTION_TEXT, "auto|resident|streamed", "where the edges are kept", &residency, 0, 0};
+  options[n++] = (struct option){"residency",
+                                 OPTION_TEXT,
+                                 "auto|resident|streamed",
+                                 "where the edges are kept (auto)",
+                                 &sim->residency,
+                                 0,
+                                 0};
   TRY(options_parse(&usage, options, n, argc, argv, &sim->graph, 1, 1));
-  if (!strcmp(residency, "streamed"))
-    return failure(EXIT_USAGE,
-                   "--residency streamed: not there yet; --residency resident keeps the edges in memory");
   if (sim->steps < 0) return failure(EXIT_USAGE, "--steps N is missing: how many steps to simulate");
   if (!sim->job.config)
     return failure(EXIT_USAGE, "--config FILE is missing: jobs/conf/lif_example.json is one");
@@ -72,10 +71,10 @@ static struct status parse(struct simulation *sim, int argc, char **argv) {
 
 /* ---- who does what ---- */
 
-/* Bytes that one rank of `parts` holds for the graph: edges, offsets by source, its neurons. */
-static double share_bytes(const struct connectome_facts *facts, int64_t parts) {
+/* Bytes that one rank of `parts` holds for the graph: resident edges, offsets by source, its neurons. */
+static double share_bytes(const struct connectome_facts *facts, int64_t parts, bool resident) {
   const double row = 64 + 8.0 * (facts->max_delay + 1);
-  return 8.0 * (double)facts->n_edges / (double)parts + 8.0 * (double)facts->n_nodes +
+  return (resident ? 8.0 * (double)facts->n_edges / (double)parts : 0) + 8.0 * (double)facts->n_nodes +
          row * (double)facts->n_nodes / (double)parts;
 }
 
@@ -84,7 +83,9 @@ static int choose_parts(const struct comm *world, const struct simulation *sim) 
   if (sim->job.parts) return (int)sim->job.parts;
   for (int parts = 1; parts < world->size; parts++) {
     if (world->size % parts || world->size / parts > sim->trials) continue;
-    if (share_bytes(connectome_facts(sim->file), parts) <= (double)sim->job.memory_bytes) return parts;
+    const bool resident = strcmp(sim->residency, "streamed") != 0;
+    if (share_bytes(connectome_facts(sim->file), parts, resident) <= (double)sim->job.memory_bytes)
+      return parts;
   }
   return world->size;
 }
@@ -106,12 +107,20 @@ static struct status open_grid(const struct comm *world, struct simulation *sim)
 
 /* ---- the network ---- */
 
+static void split(struct simulation *sim) {
+  const struct comm *comm = &sim->grid.replica_comm;
+  sim->first = NEW(gidx, comm->size + 1);
+  load_split(comm, sim->file, comm->size, sim->first);
+}
+
 static void load_net(struct simulation *sim) {
   const struct comm *comm = &sim->grid.replica_comm;
   const double started = seconds_now();
-  sim->first = NEW(gidx, comm->size + 1);
-  load_split(comm, sim->file, comm->size, sim->first);
-  lif_net_load(sim->file, sim->first[comm->rank], sim->first[comm->rank + 1], &sim->net);
+  const gidx first = sim->first[comm->rank], last = sim->first[comm->rank + 1];
+  if (sim->streamed)
+    lif_net_stream(sim->file, first, last, &sim->net);
+  else
+    lif_net_load(sim->file, first, last, &sim->net);
   for (int i = 0; i < sim->config.n_silences; i++) {
     const struct lif_silence *silence = &sim->config.silence[i];
     lidx *row;
@@ -121,9 +130,9 @@ static void load_net(struct simulation *sim) {
   }
   const struct connectome_facts *facts = connectome_facts(sim->file);
   comm_barrier(comm);
-  log_line("%s: %lld neurons, %lld edges, delays %d..%d, loaded in %.2f s", sim->graph,
-           (long long)facts->n_nodes, (long long)facts->n_edges, sim->net.min_delay, sim->net.max_delay,
-           seconds_now() - started);
+  log_line("%s: %lld neurons, %lld edges, delays %d..%d, %s in %.2f s", sim->graph, (long long)facts->n_nodes,
+           (long long)facts->n_edges, sim->net.min_delay, sim->net.max_delay,
+           sim->streamed ? "opened" : "loaded", seconds_now() - started);
 }
 
 static void make_stimuli(struct simulation *sim) {
@@ -183,12 +192,18 @@ static struct status open_folder(const struct comm *world, struct simulation *si
 
 static struct status set_up(struct comm *world, struct simulation *sim) {
   TRY(job_start(world, &sim->job));
+  if (!strcmp(sim->residency, "streamed") && strcmp(sim->job.backend->name, "cpu"))
+    return failure(EXIT_USAGE,
+                   "--residency streamed: not on a GPU yet; --device cpu streams, and --residency resident "
+                   "keeps the edges in the GPU's memory");
   TRY(job_config(world, &sim->job, &sim->json));
   TRY(connectome_open(world, sim->graph, &sim->file));
   neurons_load(sim->file, &sim->neurons);
   TRY(lif_config_read(sim->json, sim->job.config, &sim->neurons, &sim->config));
   sim->digests = lif_config_digests(sim->json);
   TRY(open_grid(world, sim));
+  split(sim);
+  TRY(simulate_residency(world, sim));
   TRY(open_folder(world, sim));
   load_net(sim);
   make_stimuli(sim);
@@ -245,26 +260,11 @@ static struct status run_trials(struct simulation *sim, bool *stopped, int64_t *
   return fine();
 }
 
-/* Was the run as large as `fascicle plan` says? This rank's own share, on the host. */
-static void check_memory(const struct simulation *sim) {
-  const struct lif_net *net = &sim->net;
-  if (strcmp(sim->job.backend->name, "cpu")) return;
-  const struct plan_share share = {.n_own = net->n_own, .near = net->n_edges};
-  const struct plan_graph graph = {.n_nodes = net->n_global,
-                                   .n_edges = connectome_facts(sim->file)->n_edges,
-                                   .min_delay = net->min_delay,
-                                   .max_delay = net->max_delay,
-                                   .wide = net->wide,
-                                   .parts = sim->grid.parts};
-  const struct plan_memory predicted = plan_simulate_memory(&graph, &share, 0);
-  plan_check(&predicted, RECORD_BYTES, mem_peak());
-}
-
 static struct status run_all(const struct comm *world, struct simulation *sim) {
   bool stopped = false;
   int64_t step = 0;
   TRY(agree(world, run_trials(sim, &stopped, &step)));
-  check_memory(sim);
+  simulate_check_memory(sim);
   const struct status again = failure(EXIT_AGAIN,
                                       "stopped on request at step %lld of %lld with a checkpoint in %s; the "
                                       "same command with --resume auto goes on",

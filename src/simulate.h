@@ -11,19 +11,28 @@
 struct simulation {
   struct job job;
   int64_t steps, trials;
-  const char *graph;
+  const char *graph, *residency; /* "auto", "resident" or "streamed" */
 
   struct connectome_file *file;
   struct neurons neurons;
   json_t *json, *digests; /* the resolved configuration, and the digests of its keys */
   struct lif_config config;
   struct grid grid;
-  gidx *first; /* [parts + 1] */
+  gidx *first;   /* [parts + 1] */
+  bool streamed; /* the edges stay in the file */
   struct lif_net net;
   struct lif_stimulus *stimulus; /* [config.n_inputs] */
   struct rundir dir;
   json_t *facts; /* provenance */
 };
+
+/* Choose where the edges are kept, from --residency, --memory and what the file holds; says what was chosen.
+ * sim->file, grid and first are set. EXIT_USAGE when this rank, or the file, cannot; an order is never
+ * replaced by another residency. Agreed. */
+struct status simulate_residency(const struct comm *world, struct simulation *sim);
+
+/* After a run: warns when it was not as large as `fascicle plan` says. This rank's own share, on the host. */
+void simulate_check_memory(const struct simulation *sim);
 
 /* How a trial ended. */
 struct trial_result {

@@ -74,7 +74,10 @@ static void take_touches(struct lif *s, int n_stimuli) {
 /* Work of a block: its in-edges, and its neurons at about the cost of 8 edges each. */
 static int64_t *block_work(const struct lif *s) {
   int64_t *work = NEW_ZERO(int64_t, s->n_blocks + 1);
-  for (eidx e = 0; e < s->net->n_edges; e++) work[s->net->out[e].target / LIF_BLOCK]++;
+  const struct lif_stream *stream = s->net->stream;
+  for (eidx e = 0; e < s->net->n_edges && !stream; e++) work[s->net->out[e].target / LIF_BLOCK]++;
+  for (lidx i = 0; i < s->net->n_own && stream; i++)
+    work[i / LIF_BLOCK] += stream->in_ptr[i + 1] - stream->in_ptr[i];
   for (lidx b = 0; b < s->n_blocks; b++) work[b] += 8 * LIF_BLOCK;
   return work;
 }
@@ -112,6 +115,7 @@ static struct status open_lif(const struct lif_net *net, const struct lif_params
   s->still = NEW_ZERO(uint8_t, s->n_blocks);
   s->barred = NEW_ZERO(uint8_t, s->n_blocks);
   for (lidx i = 0; i < net->n_own && s->muted; i++) s->barred[i / LIF_BLOCK] |= s->mute[i] & LIF_REMOVED;
+  if (net->stream) s->waits = pages_waits();
   take_ring(s);
   take_touches(s, n_stimuli);
   s->n_parts = n_threads;

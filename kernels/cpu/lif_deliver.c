@@ -116,8 +116,14 @@ static bool worth_marking(const struct lif *s, const struct lif_spikes *all) {
 void lif_cpu_deliver(struct lif *s, int n, const struct lif_spikes *all) {
   const bool mark = worth_marking(s, all);
   if (all->n > 0) {
+    if (s->net->stream) lif_cpu_stream_fetch(s, all);
 #pragma omp parallel for schedule(static, 1) num_threads(s->n_parts) if (s->n_parts > 1)
-    for (int p = 0; p < s->n_parts; p++) deliver_part(s, &s->part[p], n, all, mark);
+    for (int p = 0; p < s->n_parts; p++)
+      if (s->net->stream)
+        lif_cpu_stream(s, &s->part[p], n, all, mark);
+      else
+        deliver_part(s, &s->part[p], n, all, mark);
+    if (s->net->stream) lif_cpu_stream_look(s, all);
     for (int d = 0; d < s->net->max_delay && !mark; d++)
       memset(lif_flags(s, s->slot[d]), 1, (size_t)s->n_blocks);
   }

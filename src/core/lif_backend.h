@@ -17,6 +17,7 @@
 #define FASCICLE_LIF_BACKEND_H
 
 #include "fail.h"
+#include "pages.h"
 #include "types.h"
 
 struct lif_edge {
@@ -25,14 +26,24 @@ struct lif_edge {
   uint16_t delay; /* steps, >= 1 */
 };
 
+/* Edges that stay in the file, by source: three arrays in the order of lif_net.out_ptr, into all rows of the
+ * graph, not ours alone. */
+struct lif_stream {
+  struct pages target_row, weight, delay; /* u32, the row in the whole graph, ascending within a source; i16;
+                                             u16 */
+  const eidx *in_ptr;                     /* [n_own + 1] how many edges end at own rows before this one */
+  const char *path;                       /* of the file, for messages */
+};
+
 /* The share of a graph: every source anywhere, with its edges into our own targets. */
 struct lif_net {
   gidx n_global, first; /* we own rows [first, first + n_own) */
   lidx n_own;
-  eidx n_edges;
-  const eidx *out_ptr;        /* [n_global + 1] by source row */
-  const struct lif_edge *out; /* [n_edges] within a source: ascending target */
-  const nodeid *id;           /* [n_own] node id of own rows: keys of random numbers, ties */
+  eidx n_edges;                    /* into our own rows */
+  const eidx *out_ptr;             /* [n_global + 1] by source row: into `out`, or into the stream's arrays */
+  const struct lif_edge *out;      /* [n_edges] within a source: ascending target; NULL when streamed */
+  const struct lif_stream *stream; /* NULL when the edges are resident */
+  const nodeid *id;                /* [n_own] node id of own rows: keys of random numbers, ties */
   const uint8_t *mute; /* [n_own] or NULL: bit 0 = output silenced (fires, is recorded, delivers nothing),
                           bit 1 = removed (receives nothing, never fires) */
   int min_delay, max_delay; /* of the whole graph; 1, 1 without edges */

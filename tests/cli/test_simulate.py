@@ -205,7 +205,6 @@ def test_refusals():
         "(record.spikes), index 10 (record.spikes)", stimulus=[{"neurons": {"body_ids": [1000, 5, "9007199254740993"]}, "kind": "current", "value": 1}],
         record={"spikes": {"types": ["Z"], "indices": [10]}})
     check(not os.path.exists(path("out")), "nothing is made when the configuration is wrong")
-    wrong(2, "not there yet", *base, "--config", config, "--residency", "streamed")
     wrong(2, "--steps N is missing", "simulate", graph, "--config", config, "--output", path("out"))
     wrong(2, "--output DIR is missing", "simulate", graph, "--config", config, "--steps", 3)
     wrong(65, "nothing.h5", "simulate", path("nothing.h5"), "--config", config, "--steps", 3, "--output", path("out"), n=2)

@@ -1,0 +1,27 @@
+/* Datasets that are read past the library: where they lie. */
+#include "h5_inside.h"
+
+static int descriptor_of(const struct h5_file *file, const char *path) {
+  void *handle;
+  CHECK_H5(file, path, H5Fget_vfd_handle(file->id, H5P_DEFAULT, &handle));
+  return *(int *)handle;
+}
+
+struct h5_place h5_place_of(struct h5_file *file, const char *path, enum ftype type) {
+  const hid_t set = h5_open_dataset(file, path);
+  const struct h5_shape shape = h5_shape_of(file, path, set);
+  const hid_t made = CHECK_H5(file, path, H5Dget_create_plist(set));
+  const int64_t bytes = shape.n * shape.width * (int64_t)ftype_bytes(type);
+  struct h5_place place = {.bytes = bytes};
+  if (bytes > 0) {
+    if (shape.type != type || H5Pget_layout(made) != H5D_CONTIGUOUS || H5Pget_external_count(made) > 0)
+      h5_refuse(file, path, "not stored in one piece in this file; make the file again");
+    const haddr_t offset = H5Dget_offset(set);
+    if (offset == HADDR_UNDEF || (int64_t)H5Dget_storage_size(set) != bytes)
+      h5_refuse(file, path, "damaged: never written, or not all of it; make the file again");
+    place.descriptor = descriptor_of(file, path), place.offset = (int64_t)offset;
+  }
+  H5Pclose(made);
+  CHECK_H5(file, path, H5Dclose(set));
+  return place;
+}

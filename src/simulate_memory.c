@@ -1,0 +1,116 @@
+/* Where the edges of a simulation are kept: in memory, or in the file with a limit of what is held of them.
+ */
+#include "lif_record.h"
+#include "log.h"
+#include "mem.h"
+#include "plan.h"
+#include "simulate.h"
+
+#include <string.h>
+
+static struct plan_graph graph_of(const struct simulation *sim) {
+  const struct connectome_facts *f = connectome_facts(sim->file);
+  return (struct plan_graph){.n_nodes = f->n_nodes,
+                             .n_edges = f->n_edges,
+                             .min_delay = f->n_edges ? f->min_delay : 1,
+                             .max_delay = f->n_edges ? f->max_delay : 1,
+                             .wide = f->max_in_impulse > INT32_MAX,
+                             .parts = sim->grid.parts};
+}
+
+static struct plan_share share_of(const struct simulation *sim) {
+  const struct comm *comm = &sim->grid.replica_comm;
+  eidx from, to;
+  connectome_row_ptr(sim->file, sim->first[comm->rank], 1, &from);
+  connectome_row_ptr(sim->file, sim->first[comm->rank + 1], 1, &to);
+  return (struct plan_share){.n_own = sim->first[comm->rank + 1] - sim->first[comm->rank], .near = to - from};
+}
+
+/* ---- before the edges are read ---- */
+
+/* Bytes that a rank needs with resident edges, and with streamed ones. */
+struct needs {
+  int64_t resident, streamed;
+};
+
+static double gib(int64_t bytes) {
+  return (double)bytes / 0x1p30;
+}
+
+static struct status no_copy(const struct simulation *sim) {
+  return failure(EXIT_USAGE,
+                 "--residency streamed: %s has no edges by source to stream from; `fascicle order %s "
+                 "--streamable --output NEW.h5` adds them (convert and generate take --streamable too)",
+                 sim->graph, sim->graph);
+}
+
+/* Rounded up, so that what the line says is enough. */
+static double enough(int64_t bytes) {
+  return gib(bytes) + 0.001;
+}
+
+static struct status does_not_fit(const struct simulation *sim, const struct needs *needs, bool streamed) {
+  const int64_t has = sim->job.memory_bytes;
+  if (streamed)
+    return failure(EXIT_USAGE,
+                   "%s: a rank needs %.3f GiB even with streamed edges and has %.3f GiB; it would fit with "
+                   "--memory %.3f or more ranks",
+                   sim->graph, gib(needs->streamed), gib(has), enough(needs->streamed));
+  return failure(
+      EXIT_USAGE,
+      "%s: a rank needs %.3f GiB with resident edges and has %.3f GiB; it would fit with --memory "
+      "%.3f, more ranks, or --residency streamed%s",
+      sim->graph, gib(needs->resident), gib(has), enough(needs->resident),
+      connectome_facts(sim->file)->streamable
+          ? ""
+          : " on a graph made with --streamable (`fascicle order` adds what it needs to this one)");
+}
+
+/* "auto": resident if every rank can, else streamed if the file can. */
+static struct status decide(struct simulation *sim, const struct needs *needs, bool resident_fits,
+                            bool streamed_fits) {
+  const bool streamable = connectome_facts(sim->file)->streamable;
+  const bool ordered = !strcmp(sim->residency, "streamed"), any = !strcmp(sim->residency, "auto");
+  if (ordered && !streamable) return no_copy(sim);
+  sim->streamed = ordered || (any && !resident_fits && streamable);
+  if (sim->streamed ? streamed_fits : resident_fits) return fine();
+  return does_not_fit(sim, needs, sim->streamed);
+}
+
+static void say(const struct simulation *sim, const struct needs *needs) {
+  const double all = (double)connectome_facts(sim->file)->n_edges * sizeof(struct lif_edge) * 1e-6;
+  if (sim->streamed)
+    log_line("edges streamed from the file%s: a rank needs %.3f of its %.3f GiB; the page cache holds up to "
+             "%.1f MB of edges while memory lasts",
+             strcmp(sim->residency, "auto") ? "" : ", as they do not fit", gib(needs->streamed),
+             gib(sim->job.memory_bytes), all);
+  else
+    log_line("edges resident: a rank needs %.3f of its %.3f GiB", gib(needs->resident),
+             gib(sim->job.memory_bytes));
+}
+
+struct status simulate_residency(const struct comm *world, struct simulation *sim) {
+  const struct plan_graph graph = graph_of(sim);
+  const struct plan_share share = share_of(sim);
+  const int64_t has = sim->job.memory_bytes;
+  if (strcmp(sim->job.backend->name, "cpu")) return fine(); /* parse refused an order to stream */
+  struct needs needs = {plan_simulate_memory(&graph, &share, RECORD_BYTES).total,
+                        plan_streamed_memory(&graph, &share, RECORD_BYTES).total};
+  int64_t fits[2] = {needs.resident <= has, needs.streamed <= has};
+  comm_min_i64(world, fits, 2);
+  comm_max_i64(world, &needs.resident, sizeof needs / sizeof needs.resident);
+  TRY(agree(world, decide(sim, &needs, fits[0], fits[1])));
+  say(sim, &needs);
+  return fine();
+}
+
+/* ---- after the last step ---- */
+
+void simulate_check_memory(const struct simulation *sim) {
+  const struct plan_graph graph = graph_of(sim);
+  const struct plan_share share = share_of(sim);
+  if (strcmp(sim->job.backend->name, "cpu")) return;
+  const struct plan_memory predicted =
+      sim->streamed ? plan_streamed_memory(&graph, &share, 0) : plan_simulate_memory(&graph, &share, 0);
+  plan_check(&predicted, RECORD_BYTES, mem_peak());
+}

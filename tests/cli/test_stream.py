@@ -1,0 +1,91 @@
+"""simulate --residency: streamed edges give the spikes of resident ones on any ranks and threads, from a run's start to its end and
+across stops and resumes in the other residency; auto takes what fits and says so; what cannot be done is refused in one line."""
+import json
+import os
+import subprocess
+import tempfile
+
+fascicle, ranks = os.environ["FASCICLE"], os.environ["RANKS"]
+
+
+def run(n, *words, code=0):
+    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=100)
+    assert done.returncode == code, (words, done.returncode, done.stderr)
+    if code:
+        lines = [line for line in done.stderr.splitlines() if line.startswith("fascicle: ")]
+        assert len(lines) == 1, done.stderr
+        return lines[0]
+    return done
+
+
+def main(work):
+    graph, plain, empty, config = (f"{work}/{name}" for name in ("g.h5", "plain.h5", "empty.h5", "lif.json"))
+    make = ("generate", "--nodes", 2000, "--delays", "1:8")
+    run(1, *make, "--edges", 120000, "--streamable", "--output", graph)
+    run(1, *make, "--edges", 120000, "--output", plain)
+    run(1, *make, "--edges", 0, "--streamable", "--output", empty)
+    with open(config, "w") as file:
+        json.dump({"threshold": 400, "decay_shifts": [4], "refractory_steps": 3, "stimulus": [
+            {"neurons": "all", "kind": "poisson", "rate_hz": 8, "weight": 420}],
+            "silence": [{"neurons": {"indices": [5, 6]}, "mode": "output"}, {"neurons": {"indices": [8]}, "mode": "remove"}]}, file)
+    outputs = 0
+
+    def simulate(*words, n=1, on=graph, steps=300, code=0):
+        nonlocal outputs
+        outputs += 1
+        words = list(words)
+        if "--output" not in words:
+            words += ["--output", f"{work}/run_{outputs}"]
+        return run(n, "simulate", on, "--config", config, "--steps", steps, "--json", *words, code=code)
+
+    def digest(done):
+        return [json.loads(done.stdout)[key] for key in ("spikes_digest", "spikes")]
+
+    resident = simulate("--residency", "resident")
+    assert "edges resident" in resident.stderr and digest(resident)[1] > 1000, resident.stderr
+    for n, threads in ((1, 1), (1, 3), (2, 1), (4, 1)):
+        done = simulate("--residency", "streamed", "--threads", threads, n=n)
+        assert digest(done) == digest(resident), (n, threads)
+        assert "edges streamed from the file" in done.stderr, done.stderr
+    events = [sum(record.get("events", 0) for record in map(json.loads, open(f"{work}/run_{k}/metrics.jsonl"))) for k in (1, 2, 4, 5)]
+    assert len(set(events)) == 1 and events[0] > 0, events
+    for residency in ("resident", "streamed"):
+        assert digest(simulate("--residency", residency, on=empty))[1] > 0
+
+    # Stop and go on in the other residency, there and back.
+    for first, second in (("resident", "streamed"), ("streamed", "resident")):
+        out = f"{work}/{first}_first"
+        for k, steps in enumerate((90, 200, 300)):
+            done = simulate("--output", out, "--residency", (first, second)[k % 2], "--resume", "auto", steps=steps, n=1 + k)
+        assert digest(done) == digest(resident), first
+
+    # auto: resident where it fits; less memory than that: streamed, if the file can be.
+    assert "edges resident" in simulate().stderr
+    plan = json.loads(run(1, "plan", graph, "--job", "simulate", "--json").stdout)
+    short = (plan["total_bytes"] - plan["bytes"]["edges by source"] / 2) / 2**30
+    done = simulate("--memory", short)
+    assert "as they do not fit" in done.stderr and digest(done) == digest(resident), done.stderr
+    line = simulate("--memory", short, on=plain, code=2)
+    assert "--residency streamed" in line and "--streamable" in line and "it would fit with --memory" in line, line
+    assert "it would fit with --memory" in simulate("--memory", short, "--residency", "resident", n=1, code=2)
+    simulate("--memory", line.split("--memory ")[1].split(",")[0], on=plain)
+
+    # Refused, with what helps; and that does help.
+    line = simulate("--residency", "streamed", on=plain, n=2, code=2)
+    assert "fascicle order" in line and "--streamable" in line, line
+    run(1, "order", plain, "--streamable", "--output", f"{work}/ordered.h5")
+    assert digest(simulate("--residency", "streamed", on=f"{work}/ordered.h5"))[1] > 0
+    assert "even with streamed edges" in simulate("--residency", "streamed", "--memory", 0.01, code=2)
+    assert "residency" in simulate("--residency", "elsewhere", code=2)
+
+    # A damaged copy is noticed before it does harm.
+    import h5py
+    with h5py.File(graph, "r+") as file:
+        file["out/delay"][:] = 60000
+    line = simulate("--residency", "streamed", code=65).replace("\n", " ")
+    assert "damaged: /out" in line, line
+    print("streamed and resident agree")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    main(folder)
