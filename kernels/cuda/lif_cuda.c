@@ -33,7 +33,7 @@ struct leg {
 
 enum { LEG_ROWS = 1 << 25, LEG_STEPS = 256 }; /* room for spikes, should everybody fire; steps at most */
 enum { LEG_SPIKES = 1 << 20 };    /* about so many spikes in a leg, so that the last one's copy is short */
-enum { ENOUGH_SPIKES = 1 << 25 }; /* a run returns when it has so many */
+enum { ENOUGH_SPIKES = 1 << 24 }; /* a run returns when it has so many */
 
 struct lif {
   struct lif_device d;
@@ -182,6 +182,9 @@ static struct status open(const struct lif_net *net, const struct lif_params *pa
   s->leg_steps = steps_of_leg(net);
   for (int i = 0; i < 2; i++) leg_init(&s->leg[i], s);
   pinned_room_for(s, LEG_SPIKES);
+  /* Room at once: a list that grows is copied and its pages are met for the first time, again and again. */
+  s->row_room = ENOUGH_SPIKES + 2 * LEG_SPIKES;
+  s->mine.row = NEW(uint32_t, s->row_room);
   CHECK_CUDA(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking));
   *state = s;
   return fine();
