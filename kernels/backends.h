@@ -15,5 +15,8 @@ extern const struct transport transport_mpi;
 /* mpi for arrays in device memory: staged through the host. */
 extern const struct transport transport_staged;
 extern const struct transport transport_nccl;
+/* nccl, but halo rows go straight into the memory of the other GPUs of the host: faster where the exchange is
+ * what a step waits for. */
+extern const struct transport transport_peer;
 
 #endif

@@ -35,8 +35,9 @@ const struct backend backend_cuda = {.name = "cuda",
 
 static struct status open_nothing(struct comm *comm) {
   (void)comm;
-  return failure(EXIT_DEVICE, "--transport nccl: this program was built without CUDA; use --transport mpi");
+  return failure(EXIT_DEVICE, "--transport: this program was built without CUDA; use --transport mpi");
 }
 
 const struct transport transport_nccl = {.name = "nccl", .open = open_nothing};
 const struct transport transport_staged = {.name = "mpi", .open = open_nothing};
+const struct transport transport_peer = {.name = "peer", .open = open_nothing};

@@ -49,7 +49,7 @@ static struct status parse(int argc, char **argv, struct bench_job *bench, const
       {"microsteps", OPTION_INT, "M", "recurrence: microsteps a step", &bench->microsteps, 1, 1 << 20},
       {"seed", OPTION_INT, "S", "seed of graph and draws (1)", &bench->seed, 0, INT64_MAX},
       {"device", OPTION_TEXT, "auto|cpu|cuda", "where to compute", &job->device, 0, 0},
-      {"transport", OPTION_TEXT, "auto|mpi|nccl", "how ranks talk", &job->transport, 0, 0},
+      {"transport", OPTION_TEXT, "auto|mpi|nccl|peer", "how ranks talk", &job->transport, 0, 0},
       {"threads", OPTION_INT, "N", "threads of each rank", &job->threads, 1, 4096},
       {"json", OPTION_FLAG, NULL, "one JSON object per case on stdout", &job->json, 0, 0}};
   TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, name, 1, 1));

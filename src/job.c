@@ -34,7 +34,10 @@ int job_options(struct job *job, struct option *rows) {
       {"max-time", OPTION_REAL, "SECONDS", "then write a checkpoint and leave with code 75", &job->max_time,
        0, 0},
       {"device", OPTION_TEXT, "auto|cpu|cuda", "where to compute", &job->device, 0, 0},
-      {"transport", OPTION_TEXT, "auto|mpi|nccl", "how ranks talk", &job->transport, 0, 0},
+      {"transport", OPTION_TEXT, "auto|mpi|nccl|peer",
+       "how ranks talk; auto: nccl between GPUs, else mpi; peer: straight into the memory of GPUs of one "
+       "host",
+       &job->transport, 0, 0},
       {"parts", OPTION_INT, "P", "ranks that share one copy of the graph; ranks / P copies", &job->parts, 1,
        1 << 24},
       {"threads", OPTION_INT, "N", "threads of each rank (OMP_NUM_THREADS, else its share of the cores)",
@@ -82,12 +85,18 @@ static struct status choose_device(const struct comm *world, struct job *job) {
 }
 
 static struct status choose_transport(const struct comm *world, struct job *job) {
-  const bool on_gpu = job->backend == &backend_cuda;
-  if (!strcmp(job->transport, "nccl") && !on_gpu)
-    return failure(EXIT_USAGE, "--transport nccl: it joins GPUs, but the device is %s", job->backend->name);
-  const bool nccl =
-      !strcmp(job->transport, "nccl") || (!strcmp(job->transport, "auto") && on_gpu && world->size > 1);
-  job->via = nccl ? &transport_nccl : on_gpu ? &transport_staged : &transport_mpi;
+  const bool on_gpu = job->backend == &backend_cuda, several = world->size > 1;
+  const char *asked = job->transport;
+  if (!on_gpu && (!strcmp(asked, "nccl") || !strcmp(asked, "peer")))
+    return failure(EXIT_USAGE, "--transport %s: it joins GPUs, but the device is %s", asked,
+                   job->backend->name);
+  if (!strcmp(asked, "auto")) asked = on_gpu && several ? "nccl" : "mpi";
+  if (!strcmp(asked, "peer"))
+    job->via = &transport_peer;
+  else if (!strcmp(asked, "nccl"))
+    job->via = &transport_nccl;
+  else
+    job->via = on_gpu ? &transport_staged : &transport_mpi;
   return fine();
 }
 

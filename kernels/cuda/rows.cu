@@ -1,6 +1,8 @@
 #include "gpu.h"
 #include "rows.h"
 
+#include <cuda/atomic>
+
 enum { THREADS = 256 };
 
 static unsigned blocks_for(int64_t n) {
@@ -57,5 +59,20 @@ void rows_add(cudaStream_t stream, float *rows, const int32_t *row, int64_t n, i
 void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stride, int64_t n, float *sum) {
   if (n == 0) return;
   sum_parts<<<blocks_for(n), THREADS, 0, stream>>>(parts, n_parts, stride, n, sum);
+  CHECK_CUDA(cudaGetLastError());
+}
+
+static __global__ void meet(uint32_t *const *theirs, uint32_t *mine, int rank, int n) {
+  const int r = threadIdx.x;
+  if (r >= n || r == rank) return;
+  cuda::atomic_ref<uint32_t, cuda::thread_scope_system> there(*theirs[r]), here(mine[r]);
+  there.store(1, cuda::memory_order_release);
+  while (here.load(cuda::memory_order_acquire) == 0) __nanosleep(100);
+  here.store(0, cuda::memory_order_relaxed);
+}
+
+void flags_meet(cudaStream_t stream, uint32_t *const *theirs, uint32_t *mine, int rank, int n) {
+  if (n > 1024) return; /* more ranks than threads of a block never share a host */
+  meet<<<1, n, 0, stream>>>(theirs, mine, rank, n);
   CHECK_CUDA(cudaGetLastError());
 }

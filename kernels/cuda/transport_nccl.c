@@ -6,6 +6,7 @@
 #include "gpu.h"
 #include "halo_device.h"
 #include "mem.h"
+#include "peer.h"
 #include "rows.h"
 
 #include <nccl.h>
@@ -22,7 +23,8 @@ struct nccl_state {
   cudaStream_t stream;
   cudaEvent_t ready, done; /* own rows may be read; halo rows have arrived */
   struct halo_device halo;
-  float *segment; /* [size][segment_floats] */
+  struct peer_link *peer; /* halo rows go this way where all ranks are on one host; NULL: through NCCL */
+  float *segment;         /* [size][segment_floats] */
   int64_t segment_floats;
   pthread_t watcher;
   atomic_bool closing;
@@ -91,16 +93,31 @@ static void join(struct comm *comm, struct nccl_state *s) {
   if (pthread_create(&s->watcher, NULL, watch, s)) DIE(EXIT_RUNTIME, "cannot start the NCCL watcher thread");
 }
 
-static struct status open_nccl(struct comm *comm) {
+static struct status open_with(struct comm *comm, const struct transport *transport) {
   /* NVLink multicast has been seen to hang; NCCL's own warnings belong in the log. */
   setenv("NCCL_NVLS_ENABLE", "0", 0);
   setenv("NCCL_DEBUG", "WARN", 0);
   TRY(one_rank_a_gpu(comm));
   struct nccl_state *s = NEW_ZERO(struct nccl_state, 1);
-  comm->via = &transport_nccl;
+  comm->via = transport;
   comm->via_state = s;
   if (comm->size > 1) join(comm, s);
   return fine();
+}
+
+static struct status open_nccl(struct comm *comm) {
+  return open_with(comm, &transport_nccl);
+}
+
+static struct status open_peer(struct comm *comm) {
+  TRY(open_with(comm, &transport_peer));
+  struct nccl_state *s = comm->via_state;
+  if (comm->size > 1) s->peer = peer_open(comm);
+  if (s->peer || comm->size == 1) return fine();
+  return failure(
+      EXIT_DEVICE,
+      "--transport peer: the ranks' GPUs cannot map each other's memory (all must be on one host and "
+      "linked); use --transport nccl");
 }
 
 static void close_nccl(struct comm *comm) {
@@ -114,6 +131,7 @@ static void close_nccl(struct comm *comm) {
     CHECK_CUDA(cudaEventDestroy(s->done));
     CHECK_CUDA(cudaStreamDestroy(s->stream));
   }
+  peer_close(s->peer);
   halo_device_free(&s->halo);
   gpu_free(s->segment);
   mem_free(s);
@@ -148,12 +166,18 @@ static void receive_run(struct nccl_state *s, void *to, eidx rows, size_t row_by
 
 static void exchange_begin(const struct comm *comm, const struct halo *h, void *rows, lidx n_own,
                            size_t row_bytes) {
-  if (h->n_peers == 0) return;
   struct nccl_state *s = comm->via_state;
+  if (h->n_peers == 0 && !s->peer) return;
   halo_device_prepare(&s->halo, h, (size_t)h->send_ptr[h->n_peers] * row_bytes, 0);
   char *halo_rows = (char *)rows + (size_t)n_own * row_bytes, *packed = s->halo.packed;
   follow_work(s);
   rows_pack(s->stream, rows, s->halo.send_row, s->halo.n_send, (int64_t)row_bytes / 4, packed);
+  if (s->peer) {
+    peer_make_ready(s->peer, s->stream);
+    peer_send_rows(s->peer, comm, h, rows, n_own, row_bytes, packed, s->stream);
+    arrived(s);
+    return;
+  }
   CHECK_NCCL(s->nccl, ncclGroupStart());
   for (int p = 0; p < h->n_peers; p++) {
     send_run(s, packed + (size_t)h->send_ptr[p] * row_bytes, h->send_ptr[p + 1] - h->send_ptr[p], row_bytes,
@@ -170,13 +194,19 @@ static void exchange_end(const struct comm *comm, const struct halo *h) {
 }
 
 static void reduce_begin(const struct comm *comm, const struct halo *h, float *rows, lidx n_own, int width) {
-  if (h->n_peers == 0) return;
   struct nccl_state *s = comm->via_state;
+  if (h->n_peers == 0 && !s->peer) return;
   const size_t row_bytes = (size_t)width * sizeof(float);
   halo_device_prepare(&s->halo, h, 0, (size_t)h->send_ptr[h->n_peers] * row_bytes);
   const char *halo_rows = (const char *)rows + (size_t)n_own * row_bytes;
   char *in = s->halo.arrived;
   follow_work(s);
+  if (s->peer) {
+    peer_make_ready(s->peer, s->stream);
+    peer_send_gradients(s->peer, comm, h, rows, n_own, row_bytes, in, s->stream);
+    arrived(s);
+    return;
+  }
   CHECK_NCCL(s->nccl, ncclGroupStart());
   for (int p = 0; p < h->n_peers; p++) {
     send_run(s, halo_rows + (size_t)h->recv_ptr[p] * row_bytes, h->recv_ptr[p + 1] - h->recv_ptr[p],
@@ -241,13 +271,9 @@ static void gather(const struct comm *comm, const void *mine, int64_t bytes, voi
   transport_mpi.gather(comm, mine, bytes, all, capacity, sizes);
 }
 
-const struct transport transport_nccl = {.name = "nccl",
-                                         .queues = true,
-                                         .open = open_nccl,
-                                         .close = close_nccl,
-                                         .exchange_begin = exchange_begin,
-                                         .exchange_end = exchange_end,
-                                         .reduce_begin = reduce_begin,
-                                         .reduce_end = reduce_end,
-                                         .sum = sum,
-                                         .gather = gather};
+#define ENTRIES                                                                                              \
+  .queues = true, .close = close_nccl, .exchange_begin = exchange_begin, .exchange_end = exchange_end,       \
+  .reduce_begin = reduce_begin, .reduce_end = reduce_end, .sum = sum, .gather = gather
+
+const struct transport transport_nccl = {.name = "nccl", .open = open_nccl, ENTRIES};
+const struct transport transport_peer = {.name = "peer", .open = open_peer, ENTRIES};

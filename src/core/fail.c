@@ -17,6 +17,10 @@ void fail_identify(int rank, int size) {
   n_ranks = size;
 }
 
+int fail_rank(void) {
+  return my_rank;
+}
+
 void fail_mpi_is_up(bool up) {
   mpi_up = up;
 }

@@ -69,6 +69,7 @@ void check_mpi_at(const char *file, int line, int code, const char *call);
 
 /* Who we are, for messages; set once by comm_start. */
 void fail_identify(int rank, int size);
+int fail_rank(void);
 
 /* Set once MPI runs: DIE then uses MPI_Abort, before that it exits. */
 void fail_mpi_is_up(bool up);

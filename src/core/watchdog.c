@@ -31,9 +31,9 @@ static void give_up(void) {
   char host[256] = "?";
   gethostname(host, sizeof host - 1);
   fprintf(stderr,
-          "fascicle: process %d on %s: no progress for %.0f s, last seen in '%s'; ended by the watchdog "
+          "fascicle: rank %d on %s: no progress for %.0f s, last seen in '%s'; ended by the watchdog "
           "(--watchdog SECONDS changes the limit)\n",
-          (int)getpid(), host, limit_seconds, atomic_load(&last_place));
+          fail_rank(), host, limit_seconds, atomic_load(&last_place));
   fflush(stderr);
   _exit(EXIT_WATCHDOG);
 }

@@ -1,6 +1,6 @@
 /* Halo rows, their gradients and sums in device memory through a transport, on any number of ranks: every
  * halo row must receive its own global id, gradients must come home in rank order, sums must have the bits of
- * a sum in rank order. Usage: mpirun -n R gpu_test_transport nccl|mpi */
+ * a sum in rank order. Usage: mpirun -n R gpu_test_transport nccl|peer|mpi */
 #include "backends.h"
 #include "comm.h"
 #include "gpu.h"
@@ -92,10 +92,13 @@ static void test_sum(int64_t n) {
 
 int main(int argc, char **argv) {
   world = comm_start(&argc, &argv);
-  const bool nccl = argc > 1 && !strcmp(argv[1], "nccl");
+  const char *name = argc > 1 ? argv[1] : "nccl";
+  const struct transport *via = !strcmp(name, "nccl")   ? &transport_nccl
+                                : !strcmp(name, "peer") ? &transport_peer
+                                                        : &transport_staged;
   struct status s = backend_cuda.start(world.rank, world.size);
   if (s.code) DIE(s.code, "%s", s.text);
-  s = (nccl ? &transport_nccl : &transport_staged)->open(&world);
+  s = via->open(&world);
   if (s.code) DIE(s.code, "%s", s.text);
   gidx *first = NEW(gidx, world.size + 1);
   struct graph g;
@@ -108,7 +111,6 @@ int main(int argc, char **argv) {
   mem_free(first);
   world.via->close(&world);
   backend_cuda.stop();
-  if (world.rank == 0)
-    printf("transport %s on %d ranks: all checks pass\n", nccl ? "nccl" : "mpi", world.size);
+  if (world.rank == 0) printf("transport %s on %d ranks: all checks pass\n", name, world.size);
   comm_finish(&world, 0);
 }
