@@ -271,9 +271,24 @@ static void gather(const struct comm *comm, const void *mine, int64_t bytes, voi
   transport_mpi.gather(comm, mine, bytes, all, capacity, sizes);
 }
 
-#define ENTRIES                                                                                              \
-  .queues = true, .close = close_nccl, .exchange_begin = exchange_begin, .exchange_end = exchange_end,       \
-  .reduce_begin = reduce_begin, .reduce_end = reduce_end, .sum = sum, .gather = gather
+const struct transport transport_nccl = {.name = "nccl",
+                                         .queues = true,
+                                         .open = open_nccl,
+                                         .close = close_nccl,
+                                         .exchange_begin = exchange_begin,
+                                         .exchange_end = exchange_end,
+                                         .reduce_begin = reduce_begin,
+                                         .reduce_end = reduce_end,
+                                         .sum = sum,
+                                         .gather = gather};
 
-const struct transport transport_nccl = {.name = "nccl", .open = open_nccl, ENTRIES};
-const struct transport transport_peer = {.name = "peer", .open = open_peer, ENTRIES};
+const struct transport transport_peer = {.name = "peer",
+                                         .queues = true,
+                                         .open = open_peer,
+                                         .close = close_nccl,
+                                         .exchange_begin = exchange_begin,
+                                         .exchange_end = exchange_end,
+                                         .reduce_begin = reduce_begin,
+                                         .reduce_end = reduce_end,
+                                         .sum = sum,
+                                         .gather = gather};
