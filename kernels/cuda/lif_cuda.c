@@ -174,6 +174,10 @@ static struct status open(const struct lif_net *net, const struct lif_params *pa
                           const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed, int n_threads,
                           struct lif **state) {
   (void)n_threads;
+  if (net->stream)
+    return failure(EXIT_USAGE,
+                   "--residency streamed: the GPU holds all edges so far; use --residency resident, "
+                   "or --device cpu");
   struct lif *s = NEW_ZERO(struct lif, 1);
   s->net = net;
   s->d = device_of(net, params, seed);
