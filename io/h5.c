@@ -81,9 +81,9 @@ enum ftype h5_type_of(hid_t type) {
   return F_OTHER;
 }
 
-static hid_t text_type(void) {
+static hid_t text_type(H5T_cset_t letters) {
   const hid_t type = H5Tcopy(H5T_C_S1);
-  if (type < 0 || H5Tset_size(type, H5T_VARIABLE) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0)
+  if (type < 0 || H5Tset_size(type, H5T_VARIABLE) < 0 || H5Tset_cset(type, letters) < 0)
     DIE(EXIT_RUNTIME, "HDF5: no text type");
   return type;
 }
@@ -125,7 +125,7 @@ static struct status open_failure(const char *path, int why) {
   if (!got) return failure(EXIT_INPUT, "%s: the file is empty", path);
   if (got < sizeof head || memcmp(head, magic, sizeof head))
     return failure(EXIT_INPUT, "%s: not an HDF5 file", path);
-  if (strstr(reason, "lock"))
+  if (strstr(reason, " lock")) /* with the blank: "sblock" stands in the words for a file cut short */
     return failure(EXIT_INPUT,
                    "%s: cannot lock the file (%s): another program is writing it, or this file system has no "
                    "locks; in that case set HDF5_USE_FILE_LOCKING=FALSE",
@@ -166,7 +166,7 @@ static void put_attribute(struct h5_file *file, const char *at, const char *name
 }
 
 void h5_put_text(struct h5_file *file, const char *at, const char *name, const char *text) {
-  const hid_t type = text_type();
+  const hid_t type = text_type(H5T_CSET_UTF8);
   put_attribute(file, at, name, type, type, 1, &text);
   H5Tclose(type);
 }
@@ -204,7 +204,7 @@ static hid_t open_attribute(struct h5_file *file, const char *at, const char *na
 static char *read_text(struct h5_file *file, const char *name, hid_t attribute, hid_t type) {
   if (H5Tis_variable_str(type) > 0) {
     char *text = NULL;
-    const hid_t memory = text_type();
+    const hid_t memory = text_type(H5Tget_cset(type)); /* HDF5 does not turn ASCII into UTF-8 */
     CHECK_H5(file, name, H5Aread(attribute, memory, &text));
     H5Tclose(memory);
     char *copy = mem_string(text ? text : "");
@@ -365,7 +365,7 @@ void h5_write_constant(struct h5_file *file, const char *path, enum ftype type, 
 }
 
 void h5_write_texts(struct h5_file *file, const char *path, int64_t n, char *const *text) {
-  const hid_t type = text_type(), set = h5_make_dataset(file, path, type, n, 1, H5P_DEFAULT);
+  const hid_t type = text_type(H5T_CSET_UTF8), set = h5_make_dataset(file, path, type, n, 1, H5P_DEFAULT);
   if (n > 0) CHECK_H5(file, path, H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text));
   H5Tclose(type);
   CHECK_H5(file, path, H5Dclose(set));
@@ -407,10 +407,11 @@ void h5_read(struct h5_file *file, const char *path, enum ftype type, int64_t fi
 }
 
 char **h5_read_texts(struct h5_file *file, const char *path) {
-  const hid_t set = h5_open_dataset(file, path), type = text_type();
+  const hid_t set = h5_open_dataset(file, path);
   const struct h5_shape shape = h5_shape_of(file, path, set);
   const hid_t stored = H5Dget_type(set), space = H5Dget_space(set);
   if (H5Tis_variable_str(stored) <= 0 || shape.rank != 1) h5_refuse(file, path, "is not a list of texts");
+  const hid_t type = text_type(H5Tget_cset(stored));
   char **raw = NEW_ZERO(char *, shape.n), **texts = NEW_ZERO(char *, shape.n + 1);
   if (shape.n > 0) CHECK_H5(file, path, H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, raw));
   for (int64_t i = 0; i < shape.n; i++) texts[i] = mem_string(raw[i] ? raw[i] : "");
