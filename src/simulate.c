@@ -172,20 +172,24 @@ static json_t *collect_facts(const struct comm *world, const struct simulation *
   return facts;
 }
 
-static struct status write_neurons(const struct comm *world, const struct simulation *sim) {
+static struct status write_neurons(const struct comm *comm, const struct simulation *sim) {
   const struct neurons *n = &sim->neurons;
   char path[FILE_PATH];
   rundir_file(&sim->dir, "neurons.h5", path);
   const struct spikes_names names = {n->n,          n->body_id,  n->name, n->type.n_labels,
                                      n->type.label, n->type.code};
-  return agree(world, world->rank == 0 ? spikes_names_write(path, &names) : fine());
+  return agree(comm, sim->dir.leader ? spikes_names_write(path, &names) : fine());
+}
+
+struct status simulate_describe(const struct comm *comm, const struct simulation *sim) {
+  TRY(rundir_config(comm, &sim->dir, sim->json));
+  return write_neurons(comm, sim);
 }
 
 static struct status open_folder(const struct comm *world, struct simulation *sim) {
   TRY(rundir_open(world, &sim->job, &sim->dir));
-  TRY(rundir_config(world, &sim->dir, sim->json));
   sim->facts = collect_facts(world, sim);
-  return write_neurons(world, sim);
+  return fine();
 }
 
 /* ---- set up and take down ---- */

@@ -34,6 +34,11 @@ struct status simulate_residency(const struct comm *world, struct simulation *si
 /* After a run: warns when it was not as large as `fascicle plan` says. This rank's own share, on the host. */
 void simulate_check_memory(const struct simulation *sim);
 
+/* Writes the run folder's config.json and neurons.h5, by its leader; only when it is sure that the run goes
+ * on with them: a refused resume leaves those of the run that is there. Agreed over the ranks of a replica.
+ */
+struct status simulate_describe(const struct comm *comm, const struct simulation *sim);
+
 /* How a trial ended. */
 struct trial_result {
   bool stopped; /* on request, with a checkpoint */

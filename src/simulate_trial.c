@@ -115,6 +115,8 @@ static struct status open_trial(struct trial *t) {
   struct lif_point point;
   TRY(open_folder(t));
   TRY(begin_or_restore(t, &point));
+  if (t->number == t->sim->grid.replica)
+    TRY(simulate_describe(t->comm, t->sim)); /* a replica's first trial */
   watchdog_pause("looking at spike segments");
   const struct status s =
       t->comm->rank == 0 ? trace_go_on(t->dir->path, point.next_segment, point.step) : fine();

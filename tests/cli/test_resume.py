@@ -80,6 +80,7 @@ def test_refusals():
     graph, config = net.write(), dict(CONFIG, stimulus=CONFIG["stimulus"][:1])
     simulate(graph, config, 10, "run", "--checkpoint-every", 5)
     other = random_net(20, 100, (1, 3), seed=8).write("other")
+    about = [open(path("run/" + name), "rb").read() for name in ("config.json", "neurons.h5")]
     err = simulate(graph, dict(config, threshold=151), 20, "run", "--resume", "auto", code=2, n=2)
     check('another "threshold"' in err, err)
     err = simulate(other, config, 20, "run", "--resume", "auto", code=65)
@@ -88,6 +89,8 @@ def test_refusals():
     check("has 10 steps already" in err, err)
     err = simulate(graph, config, 7, "run", "--resume", path("nothing.h5"), code=65)
     check("no such file" in err, err)
+    check(about == [open(path("run/" + name), "rb").read() for name in ("config.json", "neurons.h5")],
+          "a refused resume leaves the run's configuration and neurons")
     simulate(graph, dict(config, about="a remark"), 20, "run", "--resume", "auto")
     check(Spikes("run").pairs() == Truth(net, config, 20).spikes, "refused attempts did no harm")
 
