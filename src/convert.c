@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct usage usage = {
@@ -94,7 +95,8 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
        "only such edge rows; repeated: values of one column are alternatives, columns must all agree",
        &o->where, 0, 0},
       {"merge-kinds", OPTION_FLAG, NULL, "take edges of several kinds as one graph", &o->merge_kinds, 0, 0},
-      {"scale", OPTION_TEXT, "NUM[/DEN]", "impulse = weight x sign x NUM / DEN, rounded half to even (1)",
+      {"scale", OPTION_TEXT, "NUM[/DEN]",
+       "impulse = weight x sign x NUM / DEN, rounded half to even (1); weights below 0 are taken as they are",
        &o->scale, 0, 0},
       {"overflow", OPTION_TEXT, "refuse|saturate", "impulses that do not fit 16 bits (refuse)", &o->overflow,
        0, 0},
@@ -114,6 +116,18 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
   return options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, NULL, 0, 0);
 }
 
+/* With --force the output replaces what is there; an input would be lost. */
+static struct status keep_inputs(const struct convert_options *o) {
+  const char *inputs[] = {o->edges, o->nodes, o->transmitters};
+  struct stat output, input;
+  if (stat(o->output, &output)) return fine();
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+    if (inputs[i] && !stat(inputs[i], &input) && input.st_dev == output.st_dev &&
+        input.st_ino == output.st_ino)
+      return failure(EXIT_USAGE, "--output %s: this is an input; give another name", o->output);
+  return fine();
+}
+
 static struct status check(struct convert_options *o) {
   if (!o->edges) return failure(EXIT_USAGE, "convert: --edges FILE is missing");
   if (!o->output) return failure(EXIT_USAGE, "convert: --output FILE is missing");
@@ -128,6 +142,7 @@ static struct status check(struct convert_options *o) {
     return failure(EXIT_USAGE, "--parts %" PRId64 ": it must be a power of two", o->parts);
   if (!o->force && !access(o->output, F_OK))
     return failure(EXIT_OUTPUT, "%s: exists already; --force replaces it", o->output);
+  TRY(keep_inputs(o));
   char folder[4096];
   snprintf(folder, sizeof folder, "%s", o->output);
   char *slash = strrchr(folder, '/');
