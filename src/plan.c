@@ -49,8 +49,9 @@ static struct status parse(int argc, char **argv, struct plan_request *r) {
   const struct option options[] = {
       {"job", OPTION_TEXT, "train|simulate", "which job", &r->kind, 0, 0},
       {"ranks", OPTION_INT, "R", "ranks of the job (1)", &r->ranks, 1, 1 << 20},
-      {"parts", OPTION_INT, "P", "ranks that share one copy of the graph (the fewest that fit)", &r->parts, 1,
-       1 << 20},
+      {"parts", OPTION_INT, "P",
+       "ranks that share one copy of the graph (train: the fewest that fit; simulate: all, for one trial)",
+       &r->parts, 1, 1 << 20},
       {"config", OPTION_TEXT, "FILE", "the training's configuration", &r->config, 0, 0},
       {"set", OPTION_LIST, "KEY=VALUE", "change one key of it; may be repeated", &r->set, 0, 0},
       {"device", OPTION_TEXT, plan_machine_names(), "whose measured rates to use (cpu)", &r->device, 0, 0},
@@ -65,9 +66,10 @@ static struct status parse(int argc, char **argv, struct plan_request *r) {
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r->as_json, 0, 0}};
   TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &r->path, 0, 1));
   if (!r->kind) return failure(EXIT_USAGE, "plan: --job train|simulate is missing");
-  if (!r->path && !r->nodes)
+  if (!r->path && (!r->nodes || r->edges < 0))
     return failure(EXIT_USAGE, "plan: give a graph file, or --nodes N and --edges E");
-  if (r->path && r->nodes) return failure(EXIT_USAGE, "plan: a graph file and --nodes exclude each other");
+  if (r->path && (r->nodes || r->edges >= 0))
+    return failure(EXIT_USAGE, "plan: a graph file and --nodes exclude each other");
   if (r->parts && r->ranks % r->parts)
     return failure(EXIT_USAGE, "--parts %lld: it must divide --ranks %lld", (long long)r->parts,
                    (long long)r->ranks);
@@ -131,12 +133,14 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
   return fine();
 }
 
-/* Splitting the batch is cheaper than splitting the graph: the fewest parts that fit. */
+/* Splitting the batch is cheaper than splitting the graph: the fewest parts that fit. A simulation of one
+ * trial has nothing else to split. */
 static struct status choose(const struct comm *alone, const struct plan_request *r,
                             const struct train_config *c, const struct plan_machine *machine,
                             struct answer *a) {
   a->limit = memory_limit(r, machine);
   if (r->parts) return try_parts(alone, r, c, machine, (int)r->parts, a);
+  if (!strcmp(r->kind, "simulate")) return try_parts(alone, r, c, machine, (int)r->ranks, a);
   for (int parts = 1; parts <= r->ranks; parts++) {
     if (r->ranks % parts) continue;
     TRY(try_parts(alone, r, c, machine, parts, a));
@@ -224,8 +228,13 @@ static struct status plan(const struct comm *alone, const struct plan_request *r
 }
 
 static struct status run(struct comm *world, int argc, char **argv) {
-  struct plan_request r = {
-      .ranks = 1, .device = "cpu", .threads = 1, .vocabulary = 65, .characters = 1115394, .active = 0.01};
+  struct plan_request r = {.ranks = 1,
+                           .device = "cpu",
+                           .threads = 1,
+                           .edges = -1,
+                           .vocabulary = 65,
+                           .characters = 1115394,
+                           .active = 0.01};
   TRY(parse(argc, argv, &r));
   struct comm alone = comm_split(world, world->rank > 0, world->rank);
   const struct status s = agree(world, world->rank == 0 ? plan(&alone, &r) : fine());
