@@ -15,7 +15,7 @@ struct reader {
 
 enum { WHERE = 320 };
 
-/* ---- helpers ---- */
+/* ---- keys ---- */
 
 static void set_default(json_t *object, const char *key, json_t *value) {
   if (json_object_get(object, key))

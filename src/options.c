@@ -8,14 +8,14 @@
 static void print_wrapped(const char *text, int indent, int column) {
   const int width = 100;
   for (const char *word = text; *word;) {
-    const int n = (int)strcspn(word, " \n");
-    if (column + n > width) column = printf("\n%*s", indent, "") - 1;
-    column += printf("%.*s", n, word);
+    const int n = (int)strcspn(word, " \n"), blank = column > indent;
+    if (column + blank + n > width)
+      column = printf("\n%*s", indent, "") - 1 + printf("%.*s", n, word);
+    else
+      column += printf("%s%.*s", blank ? " " : "", n, word);
     word += n;
-    if (*word == '\n')
-      column = printf("\n%*s", indent, "") - 1, word++;
-    else if (*word == ' ')
-      column += printf(" "), word++;
+    if (*word == '\n') column = printf("\n%*s", indent, "") - 1;
+    if (*word) word++;
   }
   printf("\n");
 }
@@ -120,8 +120,8 @@ struct status options_parse(const struct usage *u, const struct option *options,
     else if (!only_operands && !strncmp(argv[i], "--", 2))
       TRY(take_word(u, options, n, argc, argv, &i));
     else if (n_operands == max_operands)
-      return failure(EXIT_USAGE, "%s: unexpected word '%s'; usage: fascicle %s %s", u->verb, argv[i], u->verb,
-                     u->operands);
+      return failure(EXIT_USAGE, "%s: unexpected word '%s'; usage: fascicle %s %s%s[options]", u->verb,
+                     argv[i], u->verb, u->operands, *u->operands ? " " : "");
     else
       operand[n_operands++] = argv[i];
   }

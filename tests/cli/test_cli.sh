@@ -26,6 +26,7 @@ for verb in "${verbs[@]}"; do
   grep -q "^Usage: fascicle $verb" "$work/help" || fail "$verb --help has no usage line"
   sed -n '/^Example/,$p' "$work/help" | grep -q "fascicle $verb" || fail "$verb --help has no example"
   awk 'length > 120 { exit 1 }' "$work/help" || fail "$verb --help has lines over 120 characters"
+  if grep -q " $" "$work/help"; then fail "$verb --help has blanks at the end of lines"; fi
   wrong 2 "unknown option --nonsense" "$verb" --nonsense
 done
 wrong 2 "unknown verb 'nonsense'" nonsense
