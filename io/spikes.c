@@ -116,6 +116,16 @@ struct status spikes_names_write(const char *path, const struct spikes_names *na
   return file_publish(tmp, path);
 }
 
+/* A name for each neuron, and types that are places in the list of labels. */
+static bool names_agree(const struct spikes_names *names) {
+  int64_t n = 0;
+  while (names->name && names->name[n]) n++;
+  bool agree = !names->name || n == names->n;
+  for (int64_t i = 0; names->type_code && i < names->n; i++)
+    agree &= names->type_code[i] < (uint32_t)names->n_types;
+  return agree;
+}
+
 struct status spikes_names_read(const char *path, struct spikes_names *names) {
   *names = (struct spikes_names){0};
   struct h5_file file;
@@ -136,7 +146,9 @@ struct status spikes_names_read(const char *path, struct spikes_names *names) {
     while (names->type[names->n_types]) names->n_types++;
   }
   h5_close(&file);
-  return fine();
+  if (names_agree(names)) return fine();
+  return failure(EXIT_INPUT, "%s: the file is damaged: /name or /type does not fit /body_id and /type_label",
+                 path);
 }
 
 void spikes_names_free(struct spikes_names *names) {

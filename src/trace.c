@@ -109,7 +109,11 @@ static void say(const char *dir, const json_t *facts, bool as_json) {
     json_t *value;
     printf("%s:", dir);
     json_object_foreach((json_t *)facts, key, value) {
-      char *text = json_is_string(value) ? strdup(json_string_value(value)) : json_line(value);
+      char real[32], *text;
+      snprintf(real, sizeof real, "%.6g", json_real_value(value));
+      text = json_is_string(value) ? strdup(json_string_value(value))
+             : json_is_real(value) ? strdup(real)
+                                   : json_line(value);
       if (strcmp(key, "folder")) printf("  %s %s", key, text);
       free(text);
     }
