@@ -30,7 +30,7 @@ static const struct usage usage = {
                "  fascicle plan graph.h5 --job simulate --ranks 2 --parts 2 --memory 8 --json"};
 
 struct plan_request {
-  const char *path, *kind, *config, *device;
+  const char *path, *kind, *config, *device, *residency;
   struct texts set;
   int64_t ranks, parts, nodes, edges, threads, vocabulary, characters;
   double memory_gib, active;
@@ -43,6 +43,8 @@ struct answer {
   struct plan_memory memory;
   struct plan_step step;
   int64_t limit;
+  bool streamed;   /* edges stay in the file */
+  bool streamable; /* they could */
 };
 
 static struct status parse(int argc, char **argv, struct plan_request *r) {
@@ -55,6 +57,8 @@ static struct status parse(int argc, char **argv, struct plan_request *r) {
       {"config", OPTION_TEXT, "FILE", "the training's configuration", &r->config, 0, 0},
       {"set", OPTION_LIST, "KEY=VALUE", "change one key of it; may be repeated", &r->set, 0, 0},
       {"device", OPTION_TEXT, plan_machine_names(), "whose measured rates to use (cpu)", &r->device, 0, 0},
+      {"residency", OPTION_TEXT, "auto|resident|streamed", "simulate: where the edges are kept (auto)",
+       &r->residency, 0, 0},
       {"memory", OPTION_REAL, "GIB", "what a rank may use (cpu: its share of this host's)", &r->memory_gib, 0,
        0},
       {"threads", OPTION_INT, "N", "threads of each rank (1; a GPU counts as one)", &r->threads, 1, 4096},
@@ -68,6 +72,8 @@ static struct status parse(int argc, char **argv, struct plan_request *r) {
   if (!r->kind) return failure(EXIT_USAGE, "plan: --job train|simulate is missing");
   if (!r->path && (!r->nodes || r->edges < 0))
     return failure(EXIT_USAGE, "plan: give a graph file, or --nodes N and --edges E");
+  if (!strcmp(r->kind, "train") && strcmp(r->residency, "auto"))
+    return failure(EXIT_USAGE, "plan: --residency is for --job simulate: training keeps its edges in memory");
   if (r->path && (r->nodes || r->edges >= 0))
     return failure(EXIT_USAGE, "plan: a graph file and --nodes exclude each other");
   if (r->parts && r->ranks % r->parts)
@@ -94,14 +100,17 @@ static int64_t memory_limit(const struct plan_request *r, const struct plan_mach
 }
 
 static struct status count(const struct comm *alone, const struct plan_request *r, int parts,
-                           struct plan_graph *graph) {
+                           struct answer *a) {
+  const bool cpu = !strcmp(r->device, "cpu");
   if (!r->path) {
-    plan_guess(r->nodes, r->edges, 1, 1, parts, graph);
+    plan_guess(r->nodes, r->edges, 1, 1, parts, &a->graph);
+    a->streamable = cpu;
     return fine();
   }
   struct connectome_file *file;
   TRY(connectome_open(alone, r->path, &file));
-  plan_count(alone, file, parts, graph);
+  plan_count(alone, file, parts, &a->graph);
+  a->streamable = cpu && connectome_facts(file)->streamable;
   connectome_close(file);
   return fine();
 }
@@ -111,11 +120,12 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
                                const struct train_config *c, const struct plan_machine *machine, int parts,
                                struct answer *a) {
   plan_graph_free(&a->graph);
-  TRY(count(alone, r, parts, &a->graph));
+  TRY(count(alone, r, parts, a));
   const struct plan_share *share = plan_largest(&a->graph);
   const int threads = (int)r->threads, replicas = (int)r->ranks / parts;
   if (!strcmp(r->kind, "simulate")) {
-    a->memory = plan_simulate_memory(&a->graph, share, RECORD_BYTES);
+    a->memory = a->streamed ? plan_streamed_memory(&a->graph, share, RECORD_BYTES)
+                            : plan_simulate_memory(&a->graph, share, RECORD_BYTES);
     a->step = plan_simulate_step(&a->graph, machine, threads, r->active);
     return fine();
   }
@@ -133,20 +143,39 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
   return fine();
 }
 
+static struct status check_streamed(const struct plan_request *r, const struct answer *a) {
+  if (!a->streamed || a->streamable) return fine();
+  if (strcmp(r->device, "cpu"))
+    return failure(EXIT_USAGE, "plan: --residency streamed: not on a GPU yet; --device cpu streams");
+  return failure(EXIT_USAGE,
+                 "plan: --residency streamed: %s has no edges by source to stream from; `fascicle order %s "
+                 "--streamable --output NEW.h5` adds them",
+                 r->path, r->path);
+}
+
+/* Resident edges do not fit on any number of parts: then as a run would, which streams them if it can. */
+static void stream_instead(const struct plan_request *r, struct answer *a) {
+  if (strcmp(r->kind, "simulate") || strcmp(r->residency, "auto") || !a->streamable) return;
+  if (a->memory.total <= a->limit) return;
+  a->streamed = true;
+  a->memory = plan_streamed_memory(&a->graph, plan_largest(&a->graph), RECORD_BYTES);
+}
+
 /* Splitting the batch is cheaper than splitting the graph: the fewest parts that fit. A simulation of one
  * trial has nothing else to split. */
 static struct status choose(const struct comm *alone, const struct plan_request *r,
                             const struct train_config *c, const struct plan_machine *machine,
                             struct answer *a) {
   a->limit = memory_limit(r, machine);
-  if (r->parts) return try_parts(alone, r, c, machine, (int)r->parts, a);
-  if (!strcmp(r->kind, "simulate")) return try_parts(alone, r, c, machine, (int)r->ranks, a);
-  for (int parts = 1; parts <= r->ranks; parts++) {
+  a->streamed = !strcmp(r->residency, "streamed");
+  const int only = (int)(r->parts || strcmp(r->kind, "simulate") ? r->parts : r->ranks);
+  for (int parts = only ? only : 1; parts <= (only ? only : r->ranks); parts++) {
     if (r->ranks % parts) continue;
     TRY(try_parts(alone, r, c, machine, parts, a));
     if (a->memory.total <= a->limit) break;
   }
-  return fine();
+  stream_instead(r, a);
+  return check_streamed(r, a);
 }
 
 static json_t *answer_json(const struct plan_request *r, const struct plan_machine *machine,
@@ -155,17 +184,17 @@ static json_t *answer_json(const struct plan_request *r, const struct plan_machi
   for (int i = 0; i < a->memory.n; i++)
     json_object_set_new(items, a->memory.item[i].name, json_integer(a->memory.item[i].bytes));
   const struct plan_share *s = plan_largest(&a->graph);
-  return json_pack("{s:s, s:I, s:i, s:i, s:I, s:I, s:b, s:{s:I, s:I, s:I, s:I}, s:o, s:I, s:I, s:b, s:I, "
-                   "s:f, s:f, s:f, s:s}",
-                   "job", r->kind, "ranks", (json_int_t)r->ranks, "parts", a->graph.parts, "replicas",
-                   (int)r->ranks / a->graph.parts, "nodes", (json_int_t)a->graph.n_nodes, "edges",
-                   (json_int_t)a->graph.n_edges, "counted", a->graph.real, "largest_part", "rows",
-                   (json_int_t)s->n_own, "halo_rows", (json_int_t)s->n_halo, "near_edges",
-                   (json_int_t)s->near, "far_edges", (json_int_t)s->far, "bytes", items, "total_bytes",
-                   (json_int_t)a->memory.total, "limit_bytes", (json_int_t)a->limit, "fits",
-                   a->memory.total <= a->limit, "sent_bytes_per_step", (json_int_t)a->step.bytes_sent,
-                   "compute_seconds", a->step.compute, "exchange_seconds", a->step.exchange, "step_seconds",
-                   a->step.total, "rates", machine->origin);
+  return json_pack(
+      "{s:s, s:s, s:I, s:i, s:i, s:I, s:I, s:b, s:{s:I, s:I, s:I, s:I}, s:o, s:I, s:I, s:b, s:I, "
+      "s:f, s:f, s:f, s:s}",
+      "job", r->kind, "residency", a->streamed ? "streamed" : "resident", "ranks", (json_int_t)r->ranks,
+      "parts", a->graph.parts, "replicas", (int)r->ranks / a->graph.parts, "nodes",
+      (json_int_t)a->graph.n_nodes, "edges", (json_int_t)a->graph.n_edges, "counted", a->graph.real,
+      "largest_part", "rows", (json_int_t)s->n_own, "halo_rows", (json_int_t)s->n_halo, "near_edges",
+      (json_int_t)s->near, "far_edges", (json_int_t)s->far, "bytes", items, "total_bytes",
+      (json_int_t)a->memory.total, "limit_bytes", (json_int_t)a->limit, "fits", a->memory.total <= a->limit,
+      "sent_bytes_per_step", (json_int_t)a->step.bytes_sent, "compute_seconds", a->step.compute,
+      "exchange_seconds", a->step.exchange, "step_seconds", a->step.total, "rates", machine->origin);
 }
 
 static void print_answer(const struct plan_request *r, const struct plan_machine *machine,
@@ -181,6 +210,9 @@ static void print_answer(const struct plan_request *r, const struct plan_machine
     printf("  %-46s %14lld bytes\n", a->memory.item[i].name, (long long)a->memory.item[i].bytes);
   printf("  %-46s %14lld bytes, %.2f of %.2f GiB\n", "total of a rank", (long long)a->memory.total,
          (double)a->memory.total / 0x1p30, (double)a->limit / 0x1p30);
+  if (a->streamed)
+    printf("  edges streamed from the file: up to %.1f MB of them in the page cache, which gives way\n",
+           8e-6 * (double)a->graph.n_edges);
   printf("  a step: %.4g s (work %.4g s, exchange %.4g s, %lld bytes sent by a rank)\n", a->step.total,
          a->step.compute, a->step.exchange, (long long)a->step.bytes_sent);
   printf("  rates: %s\n", machine->origin);
@@ -190,7 +222,7 @@ static void print_answer(const struct plan_request *r, const struct plan_machine
 static struct status refuse(const struct comm *alone, const struct plan_request *r,
                             const struct train_config *c, const struct plan_machine *machine,
                             const struct answer *a) {
-  struct answer other = {.limit = a->limit};
+  struct answer other = {.limit = a->limit, .streamed = a->streamed};
   char remedy[256];
   snprintf(remedy, sizeof remedy, "--memory %.1f or a smaller batch",
            (double)a->memory.total / 0x1p30 + 0.05);
@@ -232,6 +264,7 @@ static struct status run(struct comm *world, int argc, char **argv) {
                            .device = "cpu",
                            .threads = 1,
                            .edges = -1,
+                           .residency = "auto",
                            .vocabulary = 65,
                            .characters = 1115394,
                            .active = 0.01};

@@ -62,9 +62,16 @@ def main(work):
     # auto: resident where it fits; less memory than that: streamed, if the file can be.
     assert "edges resident" in simulate().stderr
     plan = json.loads(run(1, "plan", graph, "--job", "simulate", "--json").stdout)
+    assert plan["residency"] == "resident"
     short = (plan["total_bytes"] - plan["bytes"]["edges by source"] / 2) / 2**30
     done = simulate("--memory", short)
     assert "as they do not fit" in done.stderr and digest(done) == digest(resident), done.stderr
+    streamed = json.loads(run(1, "plan", graph, "--job", "simulate", "--memory", short, "--json").stdout)
+    assert streamed["fits"] and streamed["residency"] == "streamed" and "edges by source" not in streamed["bytes"], streamed
+    own = streamed["total_bytes"] - streamed["bytes"]["recorded spikes"]
+    # Nothing beside it but the fixed buffers of any run.
+    assert own < json.loads(done.stdout)["peak_bytes"] < own + 2**23, (own, done.stdout)
+    assert "streamable" in run(1, "plan", plain, "--job", "simulate", "--residency", "streamed", code=2)
     line = simulate("--memory", short, on=plain, code=2)
     assert "--residency streamed" in line and "--streamable" in line and "it would fit with --memory" in line, line
     assert "it would fit with --memory" in simulate("--memory", short, "--residency", "resident", n=1, code=2)
