@@ -84,8 +84,9 @@ struct status rundir_sweep(const char *folder);
 void rundir_checkpoint_before(const char *path, char before[FILE_PATH]);
 
 /* After going back to `step`: checkpoints of later steps are renamed to NAME.aside, so that they are neither
- * rotated nor resumed from by mistake. Agreed. */
-struct status rundir_rewind(const struct comm *comm, struct rundir *dir, int64_t step);
+ * rotated nor resumed from by mistake. If `best` names one of them, it names that of step `best` (-1: none)
+ * again where that still stands, else it goes. Agreed. */
+struct status rundir_rewind(const struct comm *comm, struct rundir *dir, int64_t step, int64_t best);
 
 /* ---- the end ---- */
 

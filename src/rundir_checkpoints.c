@@ -187,6 +187,17 @@ static struct status set_aside(const struct rundir *dir, int64_t step) {
   return s;
 }
 
-struct status rundir_rewind(const struct comm *comm, struct rundir *dir, int64_t step) {
-  return agree(comm, dir->leader ? set_aside(dir, step) : fine());
+/* `best` must not name what is set aside. */
+static struct status go_back(const struct rundir *dir, int64_t step, int64_t best) {
+  char kept[FILE_PATH], pointer[FILE_PATH];
+  if (get_pointer(dir, "best") > step) {
+    rundir_checkpoint_path(dir, best, kept);
+    pointer_path(dir, "best", pointer);
+    TRY(file_exists(kept) ? set_pointer(dir, "best", best) : file_remove(pointer));
+  }
+  return set_aside(dir, step);
+}
+
+struct status rundir_rewind(const struct comm *comm, struct rundir *dir, int64_t step, int64_t best) {
+  return agree(comm, dir->leader ? go_back(dir, step, best) : fine());
 }

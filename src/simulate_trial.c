@@ -122,7 +122,7 @@ static struct status open_trial(struct trial *t) {
       t->comm->rank == 0 ? trace_go_on(t->dir->path, point.next_segment, point.step) : fine();
   TRY(agree(t->comm, s));
   watchdog_resume();
-  TRY(rundir_rewind(t->comm, t->dir, point.step));
+  TRY(rundir_rewind(t->comm, t->dir, point.step, -1));
   TRY(rundir_metrics(t->comm, t->dir, point.step, t->facts));
   t->line_step = point.step, t->line_time = seconds_now();
   return open_run(t, &point);

@@ -157,7 +157,7 @@ static struct status load(struct training *t, const char *path) {
   t->last_saved = t->done.step;
   snprintf(t->last_checkpoint, sizeof t->last_checkpoint, "%s", path);
   log_line("resumed from %s at step %lld", path, (long long)t->done.step);
-  return rundir_rewind(t->world, &t->dir, t->done.step);
+  return rundir_rewind(t->world, &t->dir, t->done.step, t->done.best_step);
 }
 
 static void start(struct training *t) {

@@ -92,9 +92,17 @@ static void test_resume(struct job *job) {
     CHECK(strstr(text, "\"step\":20}") && !strstr(text, "\"step\":30") && !strstr(text, "\"step\":40"));
   }
   comm_barrier(&world);
-  CHECK_FINE(rundir_rewind(&world, &dir, 40));
+  CHECK_FINE(rundir_best(&world, &dir, 50));
+  CHECK_FINE(rundir_rewind(&world, &dir, 40, 10));
   rundir_checkpoint_path(&dir, 50, path);
   CHECK(!file_exists(path));
+  if (world.rank == 0) {
+    rundir_file(&dir, "checkpoints/best", path);
+    CHECK_TEXT(read_text(path), "step_00000010.h5\n");
+  }
+  CHECK_FINE(rundir_best(&world, &dir, 40));
+  CHECK_FINE(rundir_rewind(&world, &dir, 30, 20));
+  CHECK(world.rank > 0 || !file_exists(path)); /* neither is there any more */
   comm_barrier(&world);
   rundir_close(&dir);
 }
