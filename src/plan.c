@@ -115,6 +115,27 @@ static struct status count(const struct comm *alone, const struct plan_request *
   return fine();
 }
 
+static bool trains(const struct plan_request *r) {
+  return !strcmp(r->kind, "train");
+}
+
+/* What `train` would refuse whatever the memory. */
+static struct status can_train(const struct plan_request *r, const struct train_config *c, int parts,
+                               const struct plan_graph *graph) {
+  const char *name = r->path ? r->path : "the graph";
+  const int64_t replicas = r->ranks / parts;
+  if (c->n_input > graph->n_nodes || c->n_output > graph->n_nodes)
+    return failure(EXIT_USAGE,
+                   "plan: \"n_input\" is %lld and \"n_output\" %lld, but %s has %lld neurons; choose at most "
+                   "so many with --set",
+                   (long long)c->n_input, (long long)c->n_output, name, (long long)graph->n_nodes);
+  if (c->batch < replicas)
+    return failure(EXIT_USAGE,
+                   "plan: \"batch\" is %lld, but there are %lld replicas; raise it, or use more --parts",
+                   (long long)c->batch, (long long)replicas);
+  return fine();
+}
+
 /* The plan for a given number of parts. */
 static struct status try_parts(const struct comm *alone, const struct plan_request *r,
                                const struct train_config *c, const struct plan_machine *machine, int parts,
@@ -123,12 +144,13 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
   TRY(count(alone, r, parts, a));
   const struct plan_share *share = plan_largest(&a->graph);
   const int threads = (int)r->threads, replicas = (int)r->ranks / parts;
-  if (!strcmp(r->kind, "simulate")) {
+  if (!trains(r)) {
     a->memory = a->streamed ? plan_streamed_memory(&a->graph, share, RECORD_BYTES)
                             : plan_simulate_memory(&a->graph, share, RECORD_BYTES);
     a->step = plan_simulate_step(&a->graph, machine, threads, r->active);
     return fine();
   }
+  TRY(can_train(r, c, parts, &a->graph));
   a->training = (struct plan_training){.shape = {.batch = (int)((c->batch + replicas - 1) / replicas),
                                                  .steps = (int)c->steps_per_window,
                                                  .microsteps = (int)c->microsteps},
@@ -170,7 +192,7 @@ static struct status choose(const struct comm *alone, const struct plan_request 
   a->streamed = !strcmp(r->residency, "streamed");
   const int only = (int)(r->parts || strcmp(r->kind, "simulate") ? r->parts : r->ranks);
   for (int parts = only ? only : 1; parts <= (only ? only : r->ranks); parts++) {
-    if (r->ranks % parts) continue;
+    if (r->ranks % parts || (!only && r->ranks / parts > c->batch)) continue;
     TRY(try_parts(alone, r, c, machine, parts, a));
     if (a->memory.total <= a->limit) break;
   }

@@ -69,5 +69,10 @@ with tempfile.TemporaryDirectory() as work:
     # The fewest parts that fit, the rest replicas.
     facts, _ = plan("--nodes", 5000, "--edges", 500000, "--job", "train", "--ranks", 4, "--memory", 8)
     assert (facts["parts"], facts["replicas"]) == (1, 4)
+    # What train would refuse: more replicas than samples, more inputs than neurons.
+    facts, _ = plan(graph, "--job", "train", "--ranks", 16, *small)
+    assert (facts["parts"], facts["replicas"]) == (2, 8)
+    assert "replicas" in run(1, "plan", graph, "--job", "train", "--ranks", 16, "--parts", 1, *small, code=2).stderr
+    assert "8000 neurons" in run(1, "plan", graph, "--job", "train", "--set", "n_input=8001", code=2).stderr
     run(1, "plan", "--job", "train", code=2)
     print("plan: agrees with the runs")
