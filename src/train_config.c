@@ -157,12 +157,19 @@ json_t *train_config_json(const struct train_config *config) {
 
 /* ---- resuming ---- */
 
-static bool must_stay(const char *key) {
-  static const char *const keys[] = {"embedding",    "n_input",         "n_output", "normalize",
-                                     "frozen_edges", "text_characters", "seed",     "carry_state"};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+static bool among(const char *key, const char *const *keys, size_t n) {
+  for (size_t i = 0; i < n; i++)
     if (!strcmp(key, keys[i])) return true;
   return false;
+}
+
+/* With carried states a sample's place in the text follows from batch, window and the training part. */
+static bool must_stay(const char *key, bool carries) {
+  static const char *const always[] = {"embedding",    "n_input",         "n_output", "normalize",
+                                       "frozen_edges", "text_characters", "seed",     "carry_state"};
+  static const char *const carried[] = {"batch", "steps_per_window", "validation_fraction"};
+  return among(key, always, sizeof always / sizeof *always) ||
+         (carries && among(key, carried, sizeof carried / sizeof *carried));
 }
 
 static struct status compare_value(const char *key, const json_t *before, const json_t *now, bool fixed,
@@ -179,15 +186,13 @@ static struct status compare_value(const char *key, const json_t *before, const 
 }
 
 struct status train_config_compare(const json_t *before, const json_t *now, void (*say)(const char *change)) {
-  const json_t *batch[2] = {json_object_get(before, "batch"), json_object_get(now, "batch")};
-  const bool streams = json_is_true(json_object_get(now, "carry_state"));
+  const bool carries = json_is_true(json_object_get(now, "carry_state"));
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)now, key, value) {
-    if (json_is_object(value) || value == batch[1]) continue;
-    TRY(compare_value(key, json_object_get(before, key), value, must_stay(key), say));
+    if (json_is_object(value)) continue;
+    TRY(compare_value(key, json_object_get(before, key), value, must_stay(key, carries), say));
   }
-  TRY(compare_value("batch", batch[0], batch[1], streams, say));
   const json_t *optimizer = json_object_get(before, "optimizer");
   json_object_foreach(json_object_get(now, "optimizer"), key, value) {
     char name[64];

@@ -129,6 +129,9 @@ with Folder() as folder:
     kept_carried, whole_carried = exact(folder, graph, text, carried, 4, 2)
     elsewhere(folder, text, carried, kept_carried, whole_carried, places[:1] + places[2:])
     refusals(folder, graph, text, kept)
+    for key, value in (("batch", 4), ("steps_per_window", 9), ("validation_fraction", 0.2)):
+        done = train(1, graph, text, folder / kept_carried, {**carried, key: value}, *RESUME, code=2)
+        check(key in done.stderr and "cannot change" in done.stderr, done.stderr)
     stopped(folder, graph, text, "term", 1, lambda pids: os.kill(pids[0], signal.SIGTERM))
     stopped(folder, graph, text, "one", 2, lambda pids: os.kill(pids[-1], signal.SIGUSR1))
     stopped(folder, graph, text, "twice", 2, lambda pids: [os.kill(pid, signal.SIGTERM) for pid in pids * 2])
