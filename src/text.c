@@ -58,9 +58,9 @@ static struct status read_bytes(const char *path, char **bytes, int64_t *n) {
     got = (int64_t)fread(*bytes + *n, 1, (size_t)(room - *n), file);
     *n += got;
   }
-  const bool failed = ferror(file);
+  const int error = ferror(file) ? errno : 0;
   fclose(file);
-  if (failed) return failure(EXIT_INPUT, "%s: %s", path, strerror(EISDIR));
+  if (error) return failure(EXIT_INPUT, "%s: %s", path, strerror(error));
   if (*n == 0) return failure(EXIT_INPUT, "%s: the text is empty", path);
   return fine();
 }

@@ -6,6 +6,7 @@
 #include "watchdog.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- one step ---- */
@@ -36,14 +37,19 @@ static struct step_result share_result(struct training *t, double nats) {
                                                        : REQUEST_NONE};
 }
 
-static struct status not_finite(const struct training *t, int64_t step, const struct step_result *r) {
+static struct status not_finite(const struct training *t, int64_t step, const char *what) {
   const bool saved = t->last_checkpoint[0] != 0;
-  return failure(EXIT_RUNTIME,
-                 "step %lld: the loss is not finite (loss %g, gradient norm %g); %s%.700s; go on from there "
-                 "with a lower learning rate or init_scale",
-                 (long long)step, r->loss, r->norm,
-                 saved ? "the last good checkpoint is " : "no checkpoint was written before",
-                 t->last_checkpoint);
+  return failure(EXIT_RUNTIME, "step %lld: %s; %s%.700s%s a lower learning rate or init_scale",
+                 (long long)step, what,
+                 saved ? "the last good checkpoint is " : "no checkpoint was written yet", t->last_checkpoint,
+                 saved ? "; go on from there with" : "; start again with");
+}
+
+static struct status check_finite(const struct training *t, const struct step_result *r) {
+  char what[128];
+  if (isfinite(r->loss) && isfinite(r->norm)) return fine();
+  snprintf(what, sizeof what, "the loss is not finite (loss %g, gradient norm %g)", r->loss, r->norm);
+  return not_finite(t, t->done.step + 1, what);
 }
 
 static struct status one_step(struct training *t, struct step_result *r) {
@@ -52,7 +58,7 @@ static struct status one_step(struct training *t, struct step_result *r) {
   compute_gradient(t, &nats);
   *r = share_result(t, nats);
   r->norm = optim_norm(&t->rnn);
-  if (!isfinite(r->loss) || !isfinite(r->norm)) return not_finite(t, t->done.step + 1, r);
+  TRY(check_finite(t, r));
   optim_update(&t->rnn, &t->config.optimizer, t->done.step, t->config.train_steps, r->norm);
   if (t->config.carry_state) rnn_carry(&t->rnn);
   t->done.step++;
@@ -109,7 +115,7 @@ static struct evaluation measure(struct training *t) {
 static struct status evaluate_and_keep(struct training *t) {
   const double started = seconds_now();
   const struct evaluation e = measure(t);
-  if (!isfinite(e.nats)) return not_finite(t, t->done.step, &(struct step_result){.loss = e.nats});
+  if (!isfinite(e.nats)) return not_finite(t, t->done.step, "the validation loss is not finite");
   const bool better = e.nats < t->done.best;
   rundir_record(&t->dir, json_pack("{s:s, s:I, s:f, s:f, s:I, s:b}", "record", "evaluation", "step",
                                    (json_int_t)t->done.step, "loss", e.nats, "bits", e.bits, "characters",

@@ -49,6 +49,9 @@ with Folder() as folder:
         refused(done, f"step {step + 1}", "not finite", str(checkpoint(run_folder, step)))
         check(checkpoint(run_folder, step).exists(), "the last good checkpoint stays")
 
+    done = train(1, graph, text, folder / "wilder", {**wild, "checkpoint_every": 0}, code=1)
+    refused(done, "step 2", "not finite", "no checkpoint was written yet; start again")
+
     # a model that is not finite is not saved
     done = train(2, graph, text, folder / "inf", {**wild, "optimizer.lr_adapters": 1e38}, code=1)
     refused(done, "step_00000001.h5 is not written", "not finite")
