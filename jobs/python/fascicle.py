@@ -80,6 +80,13 @@ def _at(array):
     return None if array is None else array.ctypes.data
 
 
+def _ids(name, ids):
+    ids = np.asarray(ids)
+    if ids.ndim != 1 or (ids.size and not np.issubdtype(ids.dtype, np.integer)):
+        raise ValueError(f"{name} must be a vector of whole numbers")
+    return np.ascontiguousarray(ids, np.int64)
+
+
 def _floats(name, array, shape):
     array = np.ascontiguousarray(array, np.float32)
     if array.shape != shape:
@@ -89,10 +96,10 @@ def _floats(name, array, shape):
 
 class SparseGraph:
     def __init__(self, src, dst, num_nodes, input_nodes=(), output_nodes=None):
-        ids = [np.ascontiguousarray(x, np.int64) for x in (src, dst, input_nodes)]
-        if ids[0].shape != ids[1].shape or ids[0].ndim != 1:
-            raise ValueError("src and dst must be vectors of one length")
-        outputs = None if output_nodes is None else np.ascontiguousarray(output_nodes, np.int64)
+        ids = [_ids("src", src), _ids("dst", dst), _ids("input_nodes", input_nodes)]
+        if ids[0].shape != ids[1].shape:
+            raise ValueError(f"src has {len(ids[0])} edges, dst {len(ids[1])}")
+        outputs = None if output_nodes is None else _ids("output_nodes", output_nodes)
         spec = _Spec(num_nodes, len(ids[0]), _at(ids[0]), _at(ids[1]), len(ids[2]), _at(ids[2]),
                      0 if outputs is None else len(outputs), _at(outputs), 0, 0)
         self.handle = ctypes.c_void_p()
@@ -140,6 +147,8 @@ class Window:
         return out
 
     def backward(self, d_out):
+        if self.inputs is None:
+            raise ValueError("backward goes back over what forward did: call that first")
         d_out = _floats("d_out", d_out, self._out_shape())
         gradients = Gradients(*(np.empty(shape, np.float32) for shape in self._shapes()))
         self._call(_library.fascicle_backward, ctypes.c_void_p(_at(d_out)),

@@ -147,6 +147,19 @@ def test_refusals():
     refused(3, [str(window.bytes)], lambda: window.forward(*one))
 
 
+def test_python_refusals():
+    """What would be cut to whole numbers or fail without a word of why."""
+    graph = fascicle.SparseGraph([0], [1], 3)
+    for words, call in (("src", lambda: fascicle.SparseGraph([0.5], [1], 3)),
+                        ("src has 1", lambda: fascicle.SparseGraph([0], [1, 2], 3)),
+                        ("forward", lambda: fascicle.Window(graph, 1, 1).backward(np.zeros((1, 1, 3))))):
+        try:
+            call()
+            check(False, f"not refused: {words}")
+        except ValueError as error:
+            check(words in str(error), str(error))
+
+
 def test_no_edges():
     window = fascicle.Window(fascicle.SparseGraph([], [], 4), 2, 50, 1)
     bias = np.array([0.1, -0.4, 0.9, 0])
@@ -199,6 +212,7 @@ for B in (1, 4, 32, 40):
 against_model(Case(64, 500, 5, 3, 2, 0, None, seed=2))
 against_model(Case(1, 3, 2, 2, 1, 1, 1, seed=3))
 test_refusals()
+test_python_refusals()
 test_no_edges()
 test_program()
 print(f"{checks} checks")
