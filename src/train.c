@@ -18,7 +18,8 @@ static const struct usage usage = {
     .about =
         "Train a character model whose recurrent core is wired by the graph. Writes the run's folder: "
         "config.json, metrics.jsonl, log.txt, checkpoints. Ranks form parts x replicas: a part holds a range "
-        "of neurons, a replica takes its share of the batch. A run that is stopped by a signal or --max-time "
+        "of neurons, a replica takes its share of the batch. Every key of the configuration has a default: "
+        "jobs/conf/README.md explains them. A run that is stopped by a signal or --max-time "
         "leaves with code 75 and a checkpoint; the same command with --resume auto goes on, on any number of "
         "ranks.",
     .example =
