@@ -55,6 +55,8 @@ struct status file_may_write(const char *path, int64_t bytes, bool force) {
   struct stat info;
   if (!stat(path, &info)) {
     if (S_ISDIR(info.st_mode)) return failure(EXIT_OUTPUT, "%s: cannot write: it is a folder", path);
+    if (!S_ISREG(info.st_mode)) /* the rename would put a file in place of a device or pipe */
+      return failure(EXIT_OUTPUT, "%s: cannot write: it is not an ordinary file; give another name", path);
     if (!force) return failure(EXIT_OUTPUT, "%s: exists; give --force to replace it, or another name", path);
   }
   return check_space(path, folder, bytes);

@@ -8,8 +8,8 @@
 
 enum { FILE_PATH = 4096 };
 
-/* Can PATH be made? EXIT_OUTPUT when its folder is missing or not writable, PATH is a folder, a file of that
- * name exists (unless `force`), or fewer than `bytes` bytes are free there. */
+/* Can PATH be made? EXIT_OUTPUT when its folder is missing or not writable, PATH is a folder, device
+ * or pipe, a file of that name exists (unless `force`), or fewer than `bytes` bytes are free there. */
 struct status file_may_write(const char *path, int64_t bytes, bool force);
 
 /* PATH.tmp, or EXIT_OUTPUT when the name gets too long. */

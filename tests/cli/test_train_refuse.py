@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Bad input of train, evaluate and sample: one clear line each, nothing lost; a loss that is not finite."""
 import json
+import os
 
 import h5py
 
@@ -81,6 +82,10 @@ with Folder() as folder:
     top1 = run(1, "sample", model, *words, "--top-k", 1).stdout
     check(top1 == run(1, "sample", model, *words, "--greedy", "--seed", 9).stdout, "top-k 1 is greedy")
     check(all(len(json.loads(line)["text"]) == 40 for line in first.splitlines()), "40 characters each")
+
+    os.mkfifo(folder / "pipe")
+    done = run(1, "export", model, "--format", "weights", "--output", folder / "pipe", "--force", code=73)
+    refused(done, "pipe", "not an ordinary file")
 
     # damage is found, and the checkpoint before it named
     train(1, graph, text, folder / "broken", {"train_steps": 4, "checkpoint_every": 2})
