@@ -4,6 +4,7 @@
 #include "log.h"
 #include "mem.h"
 #include "scx_graph.h"
+#include "signals.h"
 #include "verbs.h"
 
 #include <errno.h>
@@ -154,6 +155,7 @@ static struct status check(struct convert_options *o) {
 
 static struct status run(struct comm *world, int argc, char **argv) {
   struct convert_options o = defaults();
+  signals_install();
   TRY(parse(&o, argc, argv));
   struct status s = fine();
   if (world->rank == 0) {

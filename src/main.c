@@ -1,7 +1,6 @@
 /* Parse, choose, dispatch. */
 #include "log.h"
 #include "options.h"
-#include "signals.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -65,7 +64,6 @@ int main(int argc, char **argv) {
   if (wants_help(argc, argv)) return run(verb, &alone, argc - 1, argv + 1);
   struct comm world = comm_start(&argc, &argv);
   log_start(world.rank, false);
-  signals_install();
   struct status s = same_words(&world, argc, argv);
   if (s.code) log_error(s.text);
   comm_finish(&world, s.code ? s.code : run(verb, &world, argc - 1, argv + 1));

@@ -4,6 +4,7 @@
 #include "load.h"
 #include "log.h"
 #include "mem.h"
+#include "signals.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -280,6 +281,7 @@ static struct status run_all(const struct comm *world, struct simulation *sim) {
 
 static struct status run(struct comm *world, int argc, char **argv) {
   struct simulation sim = {.steps = -1};
+  signals_install();
   TRY(parse(&sim, argc, argv));
   struct status s = set_up(world, &sim);
   if (!s.code) s = run_all(world, &sim);

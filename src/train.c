@@ -3,6 +3,7 @@
 #include "fields.h"
 #include "log.h"
 #include "mem.h"
+#include "signals.h"
 #include "start_values.h"
 #include "trained.h"
 #include "verbs.h"
@@ -256,6 +257,7 @@ static void training_free(struct training *t) {
 static struct status run(struct comm *world, int argc, char **argv) {
   struct job job = job_defaults();
   struct request_line line = {.precision = "fp32"};
+  signals_install();
   TRY(parse(argc, argv, &job, &line));
   TRY(job_start(world, &job));
   TRY(trained_can(&job));

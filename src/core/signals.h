@@ -6,7 +6,8 @@
 
 enum request { REQUEST_NONE = 0, REQUEST_SAVE = 1, REQUEST_STOP = 2 };
 
-/* Install the handlers; after MPI_Init. */
+/* Install the handlers; after MPI_Init. For verbs that look at the requests: others end at once, as programs
+ * do. */
 void signals_install(void);
 
 /* The strongest request seen so far on this rank. */

@@ -119,6 +119,15 @@ def saved_on_request(folder, graph, text):
     stopped(folder, graph, text, "asked", 1, both)
 
 
+def interrupted(model):
+    """What has nothing to save ends at once."""
+    job = subprocess.Popen([RANKS, "1", FASCICLE, "sample", str(model), "--prompt", "A", "--length", str(10**7)],
+                           stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    time.sleep(2)
+    job.terminate()
+    check(job.wait(timeout=20) == -signal.SIGTERM, "sample ends on SIGTERM")
+
+
 with Folder() as folder:
     graph, text = make_graph(folder), make_text(folder)
     plain = make_graph(folder, "plain.h5", order=False)
@@ -136,6 +145,7 @@ with Folder() as folder:
     stopped(folder, graph, text, "one", 2, lambda pids: os.kill(pids[-1], signal.SIGUSR1))
     stopped(folder, graph, text, "twice", 2, lambda pids: [os.kill(pid, signal.SIGTERM) for pid in pids * 2])
     saved_on_request(folder, graph, text)
+    interrupted(folder / whole)
     begun = time.time()
     train(1, graph, text, folder / "timed", {"train_steps": 10**7}, "--max-time", 3, code=75)
     check(time.time() - begun < 10, "--max-time is kept")
