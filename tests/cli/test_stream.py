@@ -85,6 +85,11 @@ def main(work):
     assert "even with streamed edges" in simulate("--residency", "streamed", "--memory", 0.01, code=2)
     assert "residency" in simulate("--residency", "elsewhere", code=2)
 
+    # The bench measures both, with the same spikes.
+    lines = [json.loads(line) for line in run(1, "bench", "lif", "--graph", graph, "--steps", 10, "--device", "cpu", "--json").stdout.splitlines()]
+    cases = {line["case"]: line["events_per_step"] for line in lines}
+    assert len(cases) == 7 and all(cases[name] == cases[f"{name}_streamed"] for name in ("idle", "active_1pct", "active_10pct")), cases
+
     # A damaged copy is noticed before it does harm.
     import h5py
     with h5py.File(graph, "r+") as file:
