@@ -18,7 +18,7 @@ nulls are those of the release; so are, at scale 1 and exactly:
 
 Everything else is drawn: heavy-tailed in- and out-degrees, 24 regions that hold 70 % of a neuron's partners,
 types within a superclass. Names of columns that the program does not read are stand-ins where unknown.
-Needs numpy and pyarrow; under 5 GB of memory. The same seed gives the same tables.
+Needs numpy and pyarrow, 2.5 GB of memory and about a minute of processor time. The same seed gives the same tables.
 """
 import argparse
 import json
