@@ -1,16 +1,9 @@
 #include "lif_block.h"
+#include "clones.h"
 #include "rng.h"
 
-/* Built for several instruction sets, the best one taken when the program starts. Not under sanitizers, whose
- * own start-up comes later than that choice. */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define VECTORISED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define VECTORISED
-#endif
-
 /* V = V - (V >> k); returns whether some V changed: each shift moves towards 0 and none moves back. */
-VECTORISED static int32_t leak_once(int32_t *restrict v, lidx n, int k) {
+VECTOR_CLONES static int32_t leak_once(int32_t *restrict v, lidx n, int k) {
   int32_t moved = 0;
   for (lidx i = 0; i < n; i++) {
     const int32_t d = v[i] >> k;
@@ -21,7 +14,7 @@ VECTORISED static int32_t leak_once(int32_t *restrict v, lidx n, int k) {
 }
 
 /* The last shift, and whether some V reaches the threshold. */
-VECTORISED static int leak_last(int32_t *restrict v, lidx n, int k, int32_t threshold) {
+VECTOR_CLONES static int leak_last(int32_t *restrict v, lidx n, int k, int32_t threshold) {
   int32_t moved = 0, fired = 0;
   for (lidx i = 0; i < n; i++) {
     const int32_t d = v[i] >> k, x = v[i] - d;
@@ -38,9 +31,9 @@ int block_leak(int32_t *v, lidx n, const struct lif_params *p) {
   return leak_last(v, n, p->shift[p->n_shifts - 1], p->threshold) | (moved ? LIF_MOVED : 0);
 }
 
-VECTORISED static int fire(int32_t *restrict v, uint16_t *restrict counter, const uint8_t *restrict mute,
-                           lidx n, int32_t threshold, int32_t reset, uint16_t refractory,
-                           uint8_t *restrict fired) {
+VECTOR_CLONES static int fire(int32_t *restrict v, uint16_t *restrict counter, const uint8_t *restrict mute,
+                              lidx n, int32_t threshold, int32_t reset, uint16_t refractory,
+                              uint8_t *restrict fired) {
   uint8_t any = 0;
   for (lidx i = 0; i < n; i++) {
     const uint8_t f = (uint8_t)((v[i] >= threshold) & !(mute[i] & LIF_REMOVED));
@@ -58,16 +51,16 @@ int block_fire(int32_t *v, uint16_t *counter, const uint8_t *mute, lidx n, const
 }
 
 /* V = V + input, V = V - (V >> k). Neurons at rest take part, and are reset afterwards whatever came out. */
-VECTORISED static void add_and_leak(int32_t *restrict v, const int32_t *restrict input, lidx n, int k) {
+VECTOR_CLONES static void add_and_leak(int32_t *restrict v, const int32_t *restrict input, lidx n, int k) {
   for (lidx i = 0; i < n; i++) {
     const int32_t x = (int32_t)((uint32_t)v[i] + (uint32_t)input[i]);
     v[i] = x - (x >> k);
   }
 }
 
-VECTORISED static int settle(int32_t *restrict v, uint16_t *restrict counter, const uint8_t *restrict mute,
-                             lidx n, int32_t threshold, int32_t reset, uint16_t refractory,
-                             uint8_t *restrict fired) {
+VECTOR_CLONES static int settle(int32_t *restrict v, uint16_t *restrict counter, const uint8_t *restrict mute,
+                                lidx n, int32_t threshold, int32_t reset, uint16_t refractory,
+                                uint8_t *restrict fired) {
   uint8_t any = 0;
   uint16_t rest = 0;
   for (lidx i = 0; i < n; i++) {
@@ -92,8 +85,8 @@ int block_step(int32_t *v, uint16_t *counter, const int32_t *input, const uint8_
 }
 
 /* A sum overflows where it differs in sign from both of its terms. */
-VECTORISED bool block_overflows(const int32_t *restrict v, const uint16_t *restrict counter,
-                                const int32_t *restrict input, lidx n) {
+VECTOR_CLONES bool block_overflows(const int32_t *restrict v, const uint16_t *restrict counter,
+                                   const int32_t *restrict input, lidx n) {
   int32_t bad = 0;
   for (lidx i = 0; i < n; i++) {
     const int32_t s = (int32_t)((uint32_t)v[i] + (uint32_t)input[i]), o = (v[i] ^ s) & (input[i] ^ s);
@@ -102,7 +95,7 @@ VECTORISED bool block_overflows(const int32_t *restrict v, const uint16_t *restr
   return bad < 0;
 }
 
-VECTORISED bool block_narrow(const int64_t *restrict sum, lidx n, int32_t *restrict input) {
+VECTOR_CLONES bool block_narrow(const int64_t *restrict sum, lidx n, int32_t *restrict input) {
   uint64_t bad = 0;
   for (lidx i = 0; i < n; i++) {
     input[i] = (int32_t)(uint32_t)sum[i];
@@ -114,8 +107,8 @@ VECTORISED bool block_narrow(const int64_t *restrict sum, lidx n, int32_t *restr
 enum { GROUP = 256 };
 
 /* hit [n] = 0 or 1 for the draws with counter words low and high. */
-VECTORISED static void draw_group(const struct block_poisson *draw, lidx n, const uint32_t *restrict low,
-                                  const uint32_t *restrict high, uint8_t *restrict hit) {
+VECTOR_CLONES static void draw_group(const struct block_poisson *draw, lidx n, const uint32_t *restrict low,
+                                     const uint32_t *restrict high, uint8_t *restrict hit) {
   const uint64_t seed = draw->seed, limit = draw->limit;
   const uint32_t step = draw->step, trial = draw->trial;
   for (lidx i = 0; i < n; i++) {
