@@ -1,10 +1,16 @@
 #!/bin/bash
-# jobs/quickstart.sh [EDGES [NODES]]: from nothing to a picture of spikes. Installs what is missing, builds, makes a small
+# jobs/quickstart.sh [EDGES [NODES]] [-- CONVERT-OPTION...]: from nothing to a picture of spikes. Installs what is missing, builds, makes a small
 # synthetic connectome (or converts the given edge table, or takes the given .h5 graph), simulates it on 2 ranks with a
-# stimulus, and draws a spike raster. Settings: OUTPUT (folder, default quickstart-out), STEPS (1000), N_RANKS (2).
+# stimulus, and draws a spike raster. Words after -- go to `fascicle convert`, such as --columns. Settings: OUTPUT (folder, default quickstart-out), STEPS (1000), N_RANKS (2).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-input=${1:+$(realpath "$1")} nodes=${2:+$(realpath "$2")}
+files=()
+while (($#)) && [ "$1" != -- ]; do
+  files+=("$(realpath "$1")")
+  shift
+done
+shift || true # what is left are options of convert
+input=${files[0]:-} nodes=${files[1]:-}
 output=$(realpath -m "${OUTPUT:-$PWD/quickstart-out}")
 cd "$here/.."
 jobs/setup.sh run
@@ -16,7 +22,7 @@ graph=$output/graph.h5
 case ${input:-} in
   "") "$FASCICLE" generate --nodes 2000 --edges 100000 --model modular --delays 1:8 --seed 1 --no-order --force --output "$graph" ;;
   *.h5) graph=$input ;;
-  *) "$FASCICLE" convert --edges "$input" ${nodes:+--nodes "$nodes"} --no-order --force --output "$graph" ;;
+  *) "$FASCICLE" convert --edges "$input" ${nodes:+--nodes "$nodes"} --no-order --force --output "$graph" "$@" ;;
 esac
 "$FASCICLE" order "$graph" --force --output "$output/ordered.h5"
 mpirun -n "${N_RANKS:-2}" "$FASCICLE" simulate "$output/ordered.h5" --config jobs/conf/lif_example.json \

@@ -134,7 +134,7 @@ static void choose_threads(const struct comm *host, struct job *job) {
 
 static void choose_memory(struct job *job) {
   const double gib = 1024.0 * 1024 * 1024;
-  const double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  const double host = (double)mem_of_host();
   job->memory_bytes = (int64_t)(job->memory_gib > 0 ? job->memory_gib * gib : host / (double)job->local_size);
 }
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct usage usage = {
     .verb = "plan",
@@ -96,7 +95,7 @@ static struct status read_config(const struct plan_request *r, struct train_conf
 static int64_t memory_limit(const struct plan_request *r, const struct plan_machine *machine) {
   if (r->memory_gib > 0) return (int64_t)(r->memory_gib * 1024 * 1024 * 1024);
   if (machine->memory) return machine->memory;
-  return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / r->ranks;
+  return mem_of_host() / r->ranks;
 }
 
 static struct status count(const struct comm *alone, const struct plan_request *r, int parts,

@@ -25,6 +25,7 @@ static struct status set_path(struct rundir *dir, const char *path) {
 
 static const char *const run_files[] = {"config.json", "metrics.jsonl", "again",     "log.txt",
                                         "spikes.h5",   "neurons.h5",    "rates.csv", "type_rates.csv"};
+static const char MARK[] = ".fascicle-run";
 static const char *const run_folders[] = {"checkpoints", "trace"};
 enum { N_RUN_FILES = sizeof run_files / sizeof *run_files };
 enum { N_RUN_FOLDERS = sizeof run_folders / sizeof *run_folders };
@@ -35,6 +36,22 @@ static bool holds_run(const struct rundir *dir) {
   if (file_exists(path)) return true;
   rundir_file(dir, "metrics.jsonl", path);
   return file_exists(path);
+}
+
+/* The sign that this program made the folder: without it --force removes nothing. */
+static bool is_ours(const struct rundir *dir) {
+  char path[FILE_PATH];
+  rundir_file(dir, MARK, path);
+  return file_exists(path);
+}
+
+static struct status mark_as_ours(const struct rundir *dir) {
+  char path[FILE_PATH];
+  rundir_file(dir, MARK, path);
+  FILE *file = fopen(path, "ae");
+  if (!file) return failure(EXIT_OUTPUT, "%s: cannot write: %s", path, strerror(errno));
+  fclose(file);
+  return fine();
 }
 
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
@@ -89,7 +106,14 @@ static struct status take_folder(const struct job *job, struct rundir *dir) {
                    "%s: holds a run already; --resume auto goes on with it, --force removes it and starts "
                    "anew, another --output keeps it",
                    dir->path);
+  if (old && job->force && !is_ours(dir))
+    return failure(
+        EXIT_OUTPUT,
+        "%s: holds files that this program did not make; --force removes only its own runs, choose "
+        "another --output",
+        dir->path);
   if (old && job->force) TRY(remove_run(dir));
+  TRY(mark_as_ours(dir));
   rundir_file(dir, "checkpoints", path);
   TRY(folder_make(path));
   TRY(rundir_sweep(path));

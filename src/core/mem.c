@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum { ALIGN = 64 };
 /* Blocks of several megabytes ask for large pages: rows of edges and sums are entered at random, and with
@@ -99,4 +101,39 @@ int64_t mem_resident_peak(void) {
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   return (int64_t)usage.ru_maxrss * 1024;
+}
+
+/* A limit in a file of one number; INT64_MAX for "max" or no such file. */
+static int64_t limit_in(const char *path) {
+  long long bytes = 0;
+  FILE *file = fopen(path, "re");
+  const bool got = file && fscanf(file, "%lld", &bytes) == 1 && bytes > 0;
+  if (file) fclose(file);
+  return got ? bytes : INT64_MAX;
+}
+
+/* The least memory.max from our cgroup (version 2) up to the root. */
+static int64_t cgroup_limit(void) {
+  char line[512] = "", path[640];
+  int64_t least = INT64_MAX;
+  FILE *file = fopen("/proc/self/cgroup", "re");
+  while (file && fgets(line, sizeof line, file) && strncmp(line, "0::", 3)) line[0] = 0;
+  if (file) fclose(file);
+  if (strncmp(line, "0::/", 4)) return least;
+  line[strcspn(line, "\n")] = 0;
+  for (char *slash; (slash = strrchr(line + 3, '/')); *slash = 0) {
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + 3);
+    const int64_t here = limit_in(path);
+    least = here < least ? here : least;
+  }
+  return least;
+}
+
+int64_t mem_of_host(void) {
+  int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  const int64_t cgroup = cgroup_limit();
+  if (cgroup < bytes) bytes = cgroup;
+  const char *granted = getenv("SLURM_MEM_PER_NODE"); /* MiB; 0: all */
+  const int64_t slurm = granted ? (int64_t)strtoll(granted, NULL, 10) << 20 : 0;
+  return slurm > 0 && slurm < bytes ? slurm : bytes;
 }

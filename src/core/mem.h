@@ -27,6 +27,10 @@ int64_t mem_peak(void);
 /* Largest resident set of the process so far, in bytes, as the kernel counts it. */
 int64_t mem_resident_peak(void);
 
+/* Bytes that the processes of this job may use on this host: the least of physical memory, the limits of our
+ * cgroups, and what Slurm granted (SLURM_MEM_PER_NODE). */
+int64_t mem_of_host(void);
+
 #define NEW(type, n)      ((type *)mem_alloc((n), sizeof(type)))
 #define NEW_ZERO(type, n) ((type *)mem_zero((n), sizeof(type)))
 
