@@ -18,12 +18,13 @@ static const struct plan_machine machines[] = {
      .latency = 2e-6,
      .bandwidth = 5e9},
     {.name = "h200",
-     .origin = "H200, NCCL 2.28 over NVLink: send + receive 7 us at 4 KB, 208 GB/s at 16 MB; gather 8.2 TB/s "
-               "at 211,577 / 24.7M",
-     .gather_forward = 8.2e12,
-     .gather_backward = 5e12,
-     .lif_neuron = 1.2e-11,
-     .lif_event = 1.7e-11,
+     .origin = "H200: bench recurrence and gpu_bench_lif at 211,577 / 24.7M, 2026-11-30 "
+               "(kernels/cuda/VERSIONS.md); "
+               "NCCL 2.28 over NVLink: send + receive 6.8 us at 4 KB, 208 GB/s at 16 MB",
+     .gather_forward = 9.1e12,
+     .gather_backward = 7.2e12,
+     .lif_neuron = 1.3e-11,
+     .lif_event = 1.6e-11,
      .latency = 6.8e-6,
      .bandwidth = 208e9,
      .memory = 141ll * 1000 * 1000 * 1000}};
