@@ -19,10 +19,8 @@ static const struct usage usage = {
     .example = "  fascicle info\n  mpirun -n 4 fascicle info --json"};
 
 static void add_mpi(json_t *facts) {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING];
-  int length;
-  CHECK_MPI(MPI_Get_library_version(text, &length));
-  text[strcspn(text, ",\n")] = 0;
+  char text[256];
+  comm_library(text);
   json_object_set_new(facts, "mpi", json_string(text));
 }
 

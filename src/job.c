@@ -103,11 +103,7 @@ static struct status choose_transport(const struct comm *world, struct job *job)
 /* ---- threads and memory ---- */
 
 static void find_neighbours(const struct comm *world, struct job *job, struct comm *host) {
-  *host = (struct comm){0};
-  CHECK_MPI(MPI_Comm_split_type(world->mpi, MPI_COMM_TYPE_SHARED, world->rank, MPI_INFO_NULL, &host->mpi));
-  CHECK_MPI(MPI_Comm_set_errhandler(host->mpi, MPI_ERRORS_RETURN));
-  CHECK_MPI(MPI_Comm_rank(host->mpi, &host->rank));
-  CHECK_MPI(MPI_Comm_size(host->mpi, &host->size));
+  *host = comm_split_host(world);
   job->local_rank = host->rank, job->local_size = host->size;
 }
 
@@ -116,7 +112,7 @@ static void find_neighbours(const struct comm *world, struct job *job, struct co
 static int share_of_cores(const struct comm *host) {
   cpu_set_t mine, *all = NEW(cpu_set_t, host->size);
   CPU_ZERO(&mine);
-  sched_getaffinity(0, sizeof mine, &mine);
+  if (sched_getaffinity(0, sizeof mine, &mine)) CPU_SET(0, &mine);
   comm_gather(host, &mine, sizeof mine, all);
   int sharers = 0;
   for (int r = 0; r < host->size; r++) sharers += CPU_EQUAL(&mine, &all[r]);

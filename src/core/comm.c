@@ -75,13 +75,32 @@ _Noreturn void comm_finish(struct comm *world, int code) {
   exit(code);
 }
 
-struct comm comm_split(const struct comm *comm, int colour, int key) {
-  struct comm part = {0};
-  CHECK_MPI(MPI_Comm_split(comm->mpi, colour, key, &part.mpi));
-  CHECK_MPI(MPI_Comm_set_errhandler(part.mpi, MPI_ERRORS_RETURN));
-  CHECK_MPI(MPI_Comm_rank(part.mpi, &part.rank));
-  CHECK_MPI(MPI_Comm_size(part.mpi, &part.size));
+static struct comm group_of(MPI_Comm mpi) {
+  struct comm part = {.mpi = mpi};
+  CHECK_MPI(MPI_Comm_set_errhandler(mpi, MPI_ERRORS_RETURN));
+  CHECK_MPI(MPI_Comm_rank(mpi, &part.rank));
+  CHECK_MPI(MPI_Comm_size(mpi, &part.size));
   return part;
+}
+
+struct comm comm_split(const struct comm *comm, int colour, int key) {
+  MPI_Comm mpi;
+  CHECK_MPI(MPI_Comm_split(comm->mpi, colour, key, &mpi));
+  return group_of(mpi);
+}
+
+struct comm comm_split_host(const struct comm *comm) {
+  MPI_Comm mpi;
+  CHECK_MPI(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank, MPI_INFO_NULL, &mpi));
+  return group_of(mpi);
+}
+
+void comm_library(char *text) {
+  char full[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length;
+  CHECK_MPI(MPI_Get_library_version(full, &length));
+  full[strcspn(full, ",\n")] = 0;
+  snprintf(text, 256, "%s", full);
 }
 
 void comm_free(struct comm *comm) {

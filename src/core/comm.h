@@ -27,7 +27,12 @@ _Noreturn void comm_finish(struct comm *world, int code);
 
 /* Ranks of equal colour form a new group, ordered by key. The transport is left unset. */
 struct comm comm_split(const struct comm *comm, int colour, int key);
+/* The ranks that share this host's memory; rank 0 is the lowest of them. */
+struct comm comm_split_host(const struct comm *comm);
 void comm_free(struct comm *comm);
+
+/* Which MPI this is, such as "Open MPI v4.1.4"; `text` holds at least 256 bytes. */
+void comm_library(char *text);
 
 void comm_barrier(const struct comm *comm);
 
