@@ -72,14 +72,14 @@ def test_killed_before_a_checkpoint():
 
 def test_killed_at_random():
     """Killed again and again, at any time, on changing numbers of ranks: in the end the spikes of an undisturbed run."""
-    draw, kills, steps = random.Random(5), 0, 12000
+    draw, kills, steps = random.Random(5), 0, 100000
     graph, config = random_net(300, 6000, (2, 6), seed=12).write(), write_json("config.json", CONFIG)
     simulate(graph, config, steps, "whole")
     while kills < 12:
         n = draw.choice((1, 1, 2, 3))
         process = start(graph, config, steps, "run", "--checkpoint-every", 250, "--resume", "auto", n=n)
         try:
-            check(process.wait(draw.uniform(0.3, 1.5)) == 0, open(path("log")).read())
+            check(process.wait(draw.uniform(0.3, 0.9)) == 0, open(path("log")).read())
             break
         except subprocess.TimeoutExpired:
             kills += 1
