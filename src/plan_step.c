@@ -9,12 +9,12 @@
 /* Each figure was printed by `fascicle bench` on the machine named; see README, "Measured". */
 static const struct plan_machine machines[] = {
     {.name = "cpu",
-     .origin = "AMD EPYC (Zen 4 class, 2 cores, AVX-512), bench recurrence 5,000 / 524,324 and bench lif "
+     .origin = "AMD EPYC with AVX-512, one thread of two: bench recurrence 5,000 / 524,324 and bench lif "
                "211,577 / 24.7M, 2026-11-30",
-     .gather_forward = 60e9,
-     .gather_backward = 40e9,
-     .lif_neuron = 4e-10,
-     .lif_event = 3.5e-9,
+     .gather_forward = 80e9,
+     .gather_backward = 57e9,
+     .lif_neuron = 7e-11,
+     .lif_event = 3.6e-9,
      .latency = 2e-6,
      .bandwidth = 5e9},
     {.name = "h200",
