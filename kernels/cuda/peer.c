@@ -115,7 +115,7 @@ static void unmap(struct peer_map *m, int size) {
 }
 
 struct peer_link *peer_open(const struct comm *comm) {
-  if (!same_host(comm)) return NULL;
+  if (!same_host(comm) || comm->size > FLAGS_RANKS) return NULL;
   struct peer_link *l = NEW_ZERO(struct peer_link, 1);
   l->rank = comm->rank, l->size = comm->size;
   l->flag = GPU_ZERO(uint32_t, (int64_t)FLAGS * comm->size);

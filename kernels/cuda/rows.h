@@ -21,6 +21,8 @@ void rows_add(cudaStream_t stream, float *rows, const int32_t *row, int64_t n, i
 /* sum[i] = parts[0][i] + parts[1][i] + ... in that order; parts [n_parts][stride]. */
 void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stride, int64_t n, float *sum);
 
+enum { FLAGS_RANKS = 1024 }; /* at most so many meet: the threads of one block */
+
 /* Meet all ranks: raise our flag at each (theirs [n] pointers to it), wait for each one's at ours (mine [n])
  * and lower it again. Everything queued before is visible to the others once they have met us. */
 void flags_meet(cudaStream_t stream, uint32_t *const *theirs, uint32_t *mine, int rank, int n);
