@@ -1,0 +1,22 @@
+/* What the kernels of the recurrence need of a graph, in device memory, and a whole window on one rank queued
+ * on gpu_stream(). Shared by the cuda backend and the public library. */
+#ifndef FASCICLE_RECUR_TABLES_H
+#define FASCICLE_RECUR_TABLES_H
+
+#include "recur_backend.h"
+#include "recur_device.h"
+
+enum { RECUR_NARROW = 65536 }; /* rows below this have 16-bit indices */
+
+/* Fills the tables of d (walks, pointers, slots, order of edges) for the sizes that stand in it already.
+ * Without net->want_gradient what the backward pass needs is left out. */
+void recur_tables_make(struct recur_device *d, const struct recur_net *net);
+void recur_tables_free(struct recur_device *d);
+
+/* Only where n_halo = 0; no host waits. queue_start is the beginning of any backward pass: gradients of the
+ * state zeroed, values into the order by source. */
+void recur_queue_start(const struct recur_device *d);
+void recur_queue_forward(const struct recur_device *d);
+void recur_queue_backward(const struct recur_device *d);
+
+#endif
