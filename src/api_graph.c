@@ -40,10 +40,10 @@ static int check_edges(const struct fascicle_graph_spec *s) {
 }
 
 static int check_spec(const struct fascicle_graph_spec *s) {
-  if (s->device == FASCICLE_CUDA)
-    return api_failure(FASCICLE_NO_DEVICE, "this library was built for FASCICLE_CPU only");
-  if (s->device != FASCICLE_CPU)
+  if (s->device != FASCICLE_CPU && s->device != FASCICLE_CUDA)
     return api_failure(FASCICLE_BAD_ARGUMENT, "device %d is not known", (int)s->device);
+  const int code = s->device == FASCICLE_CUDA ? api_gpu_check(s->device_index) : FASCICLE_OK;
+  if (code) return code;
   if (s->n_nodes < 1 || s->n_nodes > INT32_MAX - 1)
     return api_failure(FASCICLE_BAD_ARGUMENT, "n_nodes = %lld is not in 1 .. 2^31 - 2",
                        (long long)s->n_nodes);
@@ -130,6 +130,7 @@ int fascicle_graph_create(const struct fascicle_graph_spec *spec, struct fascicl
   g->n_nodes = (lidx)spec->n_nodes, g->n_edges = spec->n_edges, g->n_in = (lidx)spec->n_inputs;
   g->n_out = spec->output_nodes ? (lidx)spec->n_outputs : g->n_nodes;
   code = fill(g, spec);
+  if (!code && spec->device == FASCICLE_CUDA) code = api_gpu_create(g, spec->device_index);
   if (code)
     fascicle_graph_destroy(g);
   else
@@ -139,6 +140,7 @@ int fascicle_graph_create(const struct fascicle_graph_spec *spec, struct fascicl
 
 void fascicle_graph_destroy(struct fascicle_graph *g) {
   if (!g) return;
+  api_gpu_destroy(g->gpu);
   free(g->in_ptr), free(g->in_source), free(g->caller);
   free(g->out_ptr), free(g->out_target), free(g->out_edge);
   free(g->in_slot), free(g->out_slot);

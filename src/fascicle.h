@@ -25,7 +25,11 @@
  *
  * All arrays are plain C order (the last index runs fastest), float32 unless said otherwise, and belong to
  * the caller. Arrays per edge are in the order in which the caller gave the edges. Nothing is allocated in
- * fascicle_forward and fascicle_backward. A graph may be used by several threads at once, each with a
+ * fascicle_forward and fascicle_backward. On FASCICLE_CUDA every float array and the workspace stand in
+ * memory of the graph's GPU (drives and their gradient at multiples of 16 bytes), the passes only queue work
+ * on `stream` and may be captured in a CUDA graph; what a batch size needs besides (14 to 18 bytes an edge of
+ * device memory) is prepared by the first fascicle_workspace_bytes of that batch, which waits for the device,
+ * and kept until the graph is destroyed. A graph may be used by several threads at once, each with a
  * workspace of its own. The same call on the same machine gives the same bits, whatever the number of
  * threads; FASCICLE_SIMD=plain|avx2|avx512 in the environment chooses instructions, whose results differ in
  * the last digits. Relative L2 error against float64: under 1e-6. */
@@ -57,7 +61,8 @@ enum fascicle_result {
   FASCICLE_BAD_ARGUMENT = 1,
   FASCICLE_OUT_OF_MEMORY = 2,
   FASCICLE_SMALL_WORKSPACE = 3,
-  FASCICLE_NO_DEVICE = 4 /* this library was built without that device, or there is none */
+  FASCICLE_NO_DEVICE = 4,   /* this library was built without that device, or there is none */
+  FASCICLE_DEVICE_ERROR = 5 /* the GPU reported an error; its text is in fascicle_last_error */
 };
 
 /* What went wrong in this thread's last call that did not return FASCICLE_OK: one line. */

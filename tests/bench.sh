@@ -18,8 +18,8 @@ bench recurrence --threads "$cores" --nodes 5000 --edges 524324
 bench recurrence --threads 1 --nodes 5000 --edges 524324 --model lognormal
 mpirun -q -n 2 --bind-to none "$FASCICLE" bench io --json 2>/dev/null >>"$work/lines"
 if [ "${TORCH:-0}" = 1 ]; then
-  /usr/bin/python3 tests/bench/torch_cpu.py --install
-  /usr/bin/python3 tests/bench/torch_cpu.py --threads "$cores"
+  /usr/bin/python3 tests/bench/torch_sparse.py --install
+  /usr/bin/python3 tests/bench/torch_sparse.py --threads "$cores"
 fi
 
 python3 - "$work/lines" "$results" "$load" <<'PY'

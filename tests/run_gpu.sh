@@ -44,6 +44,8 @@ step "recurrence against float64" gpu_test_recur
 step "LIF against the CPU" gpu_test_lif
 step "LIF, 10,000 steps at full size" gpu_test_lif full
 step "training against the CPU" train_like_the_cpu
+library=$(dirname "$(command -v fascicle)")/libfascicle.so
+step "libfascicle on PyTorch tensors" env LIBFASCICLE="$library" python3 "$here/gpu/capi.py"
 if command -v compute-sanitizer >/dev/null; then
   step "memcheck, recurrence" compute-sanitizer --error-exitcode 9 gpu_test_recur
   step "memcheck, LIF" compute-sanitizer --error-exitcode 9 gpu_test_lif
@@ -61,6 +63,11 @@ for shape in "5000 524324" "10000 1100000" "160514 10402842" "211577 24678466"; 
   bench recurrence --model lognormal --nodes "$nodes" --edges "$edges"
 done
 bench lif --nodes 211577 --edges 24678466 --delays 1:8 --steps 2000
+if python3 -c 'import torch' 2>/dev/null; then # PyTorch's sparse products at the first shape, in the same run
+  python3 "$here/bench/torch_sparse.py" --device cuda --fascicle "$(command -v fascicle)" >line
+  sed "s/^{/{\"gpu\": \"$gpu\", \"date\": \"$date\", /" line >>"$results"
+  sed 's/.*"ratio": {\([^}]*\)}.*/times fascicle bench recurrence: \1/' line
+fi
 cat all >>"$results"
 
 printf '\n%-11s %-13s %8s %9s %12s %8s\n' bench case nodes edges microseconds GB

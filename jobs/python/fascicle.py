@@ -1,4 +1,4 @@
-"""The recurrence of libfascicle from Python, on NumPy arrays or PyTorch CPU tensors.
+"""The recurrence of libfascicle from Python, on NumPy arrays or PyTorch tensors, on CPU or GPU.
 
     graph = SparseGraph(src, dst, num_nodes=N, input_nodes=nodes)     # src[e] -> dst[e], any order of edges
     window = Window(graph, batch=32, steps=64, microsteps=2)          # NumPy
@@ -6,6 +6,8 @@
     gradients = window.backward(d_out)                                # of edge_values, leak, bias, drives, state0
 
     out = sparse_recurrence(edge_values, leak, bias, drives, state0, graph, microsteps=2)     # PyTorch, differentiable
+
+With SparseGraph(..., device="cuda:0") everything is PyTorch tensors on that GPU, and work is queued on PyTorch's current stream.
 
 edge_values [E] in the order of src and dst, leak [N] in (0, 1), bias [N], drives [T, n_inputs, B], state0 [B, N] or None,
 all float32. src/fascicle.h says more. The library is found beside this file's install prefix, by the environment variable
@@ -76,10 +78,6 @@ def _check(code):
         raise Error(code)
 
 
-def _at(array):
-    return None if array is None else array.ctypes.data
-
-
 def _ids(name, ids):
     ids = np.asarray(ids)
     if ids.ndim != 1 or (ids.size and not np.issubdtype(ids.dtype, np.integer)):
@@ -87,21 +85,69 @@ def _ids(name, ids):
     return np.ascontiguousarray(ids, np.int64)
 
 
-def _floats(name, array, shape):
-    array = np.ascontiguousarray(array, np.float32)
-    if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}, not {shape}")
-    return array
+class _Host:
+    """NumPy arrays."""
+    code, index, stream = 0, 0, None
+
+    def empty(self, shape, dtype=np.float32):
+        return np.empty(shape, dtype)
+
+    def floats(self, name, array, shape):
+        array = np.ascontiguousarray(array, np.float32)
+        if array.shape != shape:
+            raise ValueError(f"{name} has shape {array.shape}, not {shape}")
+        return array
+
+    def at(self, array):
+        return None if array is None else array.ctypes.data
+
+
+class _Gpu:
+    """PyTorch tensors on one GPU."""
+    code = 1
+
+    def __init__(self, device):
+        import torch
+        self.torch, self.device = torch, torch.device(device)
+        if self.device.type != "cuda":
+            raise ValueError(f"device {device}: cpu or cuda:N is wanted")
+        self.index = torch.cuda.current_device() if self.device.index is None else self.device.index
+        self.device = torch.device("cuda", self.index)
+
+    @property
+    def stream(self):
+        return self.torch.cuda.current_stream(self.device).cuda_stream
+
+    def empty(self, shape, dtype=np.float32):
+        kind = self.torch.uint8 if dtype == np.uint8 else self.torch.float32
+        return self.torch.empty(shape, dtype=kind, device=self.device)
+
+    def floats(self, name, array, shape):
+        if not self.torch.is_tensor(array) or array.device != self.device:
+            raise ValueError(f"{name} is not a tensor on {self.device}")
+        if tuple(array.shape) != shape:
+            raise ValueError(f"{name} has shape {tuple(array.shape)}, not {shape}")
+        array = array.detach().to(self.torch.float32).contiguous()
+        return array if array.data_ptr() % 16 == 0 else array.clone()
+
+    def at(self, array):
+        return None if array is None else array.data_ptr()
+
+
+def _memory(device):
+    return _Host() if device is None or str(device) == "cpu" else _Gpu(device)
 
 
 class SparseGraph:
-    def __init__(self, src, dst, num_nodes, input_nodes=(), output_nodes=None):
+    def __init__(self, src, dst, num_nodes, input_nodes=(), output_nodes=None, device=None):
+        self.memory = _memory(device)
         ids = [_ids("src", src), _ids("dst", dst), _ids("input_nodes", input_nodes)]
         if ids[0].shape != ids[1].shape:
             raise ValueError(f"src has {len(ids[0])} edges, dst {len(ids[1])}")
         outputs = None if output_nodes is None else _ids("output_nodes", output_nodes)
-        spec = _Spec(num_nodes, len(ids[0]), _at(ids[0]), _at(ids[1]), len(ids[2]), _at(ids[2]),
-                     0 if outputs is None else len(outputs), _at(outputs), 0, 0)
+        at = _Host().at
+        spec = _Spec(num_nodes, len(ids[0]), at(ids[0]), at(ids[1]), len(ids[2]), at(ids[2]),
+                     0 if outputs is None else len(outputs), at(outputs), self.memory.code, self.memory.index)
         self.handle = ctypes.c_void_p()
         _check(_library.fascicle_graph_create(ctypes.byref(spec), ctypes.byref(self.handle)))
         self.num_nodes, self.num_edges, self.num_inputs = num_nodes, len(ids[0]), len(ids[2])
@@ -116,12 +162,12 @@ class Window:
     """Room for one window; forward and backward allocate nothing but their results."""
 
     def __init__(self, graph, batch, steps, microsteps=2, want_gradient=True, threads=0):
-        self.graph = graph
+        self.graph, self.memory = graph, graph.memory
         self.shape = _Shape(batch, steps, microsteps, want_gradient, threads)
         self.bytes = _library.fascicle_workspace_bytes(graph.handle, ctypes.byref(self.shape))
         if self.bytes < 0:
             raise Error(1)
-        self.workspace = np.empty(self.bytes, np.uint8)
+        self.workspace = self.memory.empty((self.bytes,), np.uint8)
         self.inputs = None
 
     def _shapes(self):
@@ -132,46 +178,51 @@ class Window:
     def _out_shape(self):
         return self.shape.steps, self.shape.batch, self.graph.num_outputs
 
+    def _arrays(self, arrays):
+        return ctypes.byref(_Arrays(*map(self.memory.at, arrays)))
+
+    def _at(self, array):
+        return ctypes.c_void_p(self.memory.at(array))
+
     def _call(self, function, *middle):
-        struct = _Arrays(*map(_at, self.inputs))
-        _check(function(self.graph.handle, ctypes.byref(self.shape), ctypes.byref(struct), *middle,
-                        ctypes.c_void_p(_at(self.workspace)), ctypes.c_int64(self.bytes), None))
+        _check(function(self.graph.handle, ctypes.byref(self.shape), self._arrays(self.inputs), *middle,
+                        self._at(self.workspace), ctypes.c_int64(self.bytes), ctypes.c_void_p(self.memory.stream)))
 
     def forward(self, edge_values, leak, bias, drives, state0=None):
         values = (edge_values, leak, bias, drives, state0)
-        self.inputs = Gradients(*(None if value is None else _floats(name, value, shape) for name, value, shape in
-                                  zip(Gradients._fields, values, self._shapes())))
-        out = np.empty(self._out_shape(), np.float32)
-        self.state_end = np.empty(self._shapes().state0, np.float32)
-        self._call(_library.fascicle_forward, ctypes.c_void_p(_at(out)), ctypes.c_void_p(_at(self.state_end)))
+        self.inputs = Gradients(*(None if value is None else self.memory.floats(name, value, shape)
+                                  for name, value, shape in zip(Gradients._fields, values, self._shapes())))
+        out = self.memory.empty(self._out_shape())
+        self.state_end = self.memory.empty(self._shapes().state0)
+        self._call(_library.fascicle_forward, self._at(out), self._at(self.state_end))
         return out
 
     def backward(self, d_out):
         if self.inputs is None:
             raise ValueError("backward goes back over what forward did: call that first")
-        d_out = _floats("d_out", d_out, self._out_shape())
-        gradients = Gradients(*(np.empty(shape, np.float32) for shape in self._shapes()))
-        self._call(_library.fascicle_backward, ctypes.c_void_p(_at(d_out)),
-                   ctypes.byref(_Arrays(*map(_at, gradients))))
+        d_out = self.memory.floats("d_out", d_out, self._out_shape())
+        gradients = Gradients(*map(self.memory.empty, self._shapes()))
+        self._call(_library.fascicle_backward, self._at(d_out), self._arrays(gradients))
         return gradients
 
 
 def sparse_recurrence(edge_values, leak, bias, drives, state0, graph, microsteps=2):
-    """out [T, B, n_outputs] as a PyTorch tensor, differentiable with respect to the first five arguments."""
+    """out [T, B, n_outputs] as a PyTorch tensor, differentiable with respect to the first five arguments; on the graph's device."""
     import torch
+    on_host = isinstance(graph.memory, _Host)
 
     class Recurrence(torch.autograd.Function):
         @staticmethod
         def forward(context, *inputs):
-            arrays = [None if x is None else x.detach().numpy() for x in inputs]
+            arrays = [None if x is None else x.detach().numpy() if on_host else x.detach() for x in inputs]
             steps, _, batch = arrays[3].shape
             context.window = Window(graph, batch, steps, microsteps, any(context.needs_input_grad))
-            return torch.from_numpy(context.window.forward(*arrays))
+            return torch.as_tensor(context.window.forward(*arrays))
 
         @staticmethod
         def backward(context, d_out):
-            gradients = context.window.backward(d_out.numpy())
-            return tuple(torch.from_numpy(x) if needed else None
+            gradients = context.window.backward(d_out.numpy() if on_host else d_out)
+            return tuple(torch.as_tensor(x) if needed else None
                          for x, needed in zip(gradients, context.needs_input_grad))
 
     return Recurrence.apply(edge_values, leak, bias, drives, state0)

@@ -160,6 +160,14 @@ def test_python_refusals():
             check(words in str(error), str(error))
 
 
+def test_no_gpu():
+    """A graph on a GPU that is not there is refused, whether the library was built with CUDA or not."""
+    spec = fascicle._Spec(2, 0, None, None, 0, None, 0, None, 1, 99)
+    handle = fascicle.ctypes.c_void_p()
+    code = fascicle._library.fascicle_graph_create(fascicle.ctypes.byref(spec), fascicle.ctypes.byref(handle))
+    check(code == 4 and not handle and b"CUDA" in fascicle._library.fascicle_last_error(), f"code {code}")
+
+
 def test_no_edges():
     window = fascicle.Window(fascicle.SparseGraph([], [], 4), 2, 50, 1)
     bias = np.array([0.1, -0.4, 0.9, 0])
@@ -213,6 +221,7 @@ against_model(Case(64, 500, 5, 3, 2, 0, None, seed=2))
 against_model(Case(1, 3, 2, 2, 1, 1, 1, seed=3))
 test_refusals()
 test_python_refusals()
+test_no_gpu()
 test_no_edges()
 test_program()
 print(f"{checks} checks")
