@@ -1,4 +1,5 @@
-/* Rows in host memory through MPI. Halo rows arrive in place; rows to send are packed. */
+/* Rows in host memory through MPI. Halo rows arrive in place; rows to send are packed unless all of them go.
+ */
 #include "backends.h"
 #include "mem.h"
 
@@ -75,7 +76,7 @@ static void exchange_begin(const struct comm *comm, const struct halo *h, void *
                            size_t row_bytes) {
   if (h->n_peers == 0) return;
   struct mpi_state *s = comm->via_state;
-  const eidx n_send = h->send_ptr[h->n_peers];
+  const eidx n_send = h->all ? 0 : h->send_ptr[h->n_peers]; /* to pack */
   s->pack = room_for(s->pack, &s->pack_bytes, n_send * (int64_t)row_bytes);
   expect_requests(s, 2 * h->n_peers);
   MPI_Datatype type = row_type(row_bytes);
@@ -87,7 +88,7 @@ static void exchange_begin(const struct comm *comm, const struct halo *h, void *
     memcpy(s->pack + (size_t)i * row_bytes, (const char *)rows + (size_t)h->send_row[i] * row_bytes,
            row_bytes);
   for (int p = 0; p < h->n_peers; p++)
-    send_rows(comm, s->pack + (size_t)h->send_ptr[p] * row_bytes, h->send_ptr[p + 1] - h->send_ptr[p], type,
+    send_rows(comm, halo_rows_for(h, p, rows, s->pack, row_bytes), h->send_ptr[p + 1] - h->send_ptr[p], type,
               h->peer[p]);
   CHECK_MPI(MPI_Type_free(&type));
 }

@@ -4,10 +4,12 @@
 #define FASCICLE_GRID_H
 
 #include "comm.h"
+#include "graph.h"
 
 struct grid {
   int parts, replicas;
   int part, replica;        /* ours */
+  enum halo_kind exchange;  /* between the ranks of a replica; HALO_AUTO by grid_init */
   struct comm replica_comm; /* the ranks of our replica; rank = part */
   struct comm part_comm;    /* the ranks with our part; rank = replica */
 };

@@ -48,8 +48,8 @@ static bool is_own(const struct graph *graph, gidx row) {
   return row >= graph->first && row < graph->first + graph->n_own;
 }
 
-/* The sources that other ranks own, and room for the two halves of the edges. */
-static struct rowset find_halo(struct graph *graph, const eidx *row_ptr, const gidx *source) {
+/* The sources that other ranks own; counts the two halves of the edges. */
+static struct rowset find_remote(struct graph *graph, const eidx *row_ptr, const gidx *source) {
   struct rowset remote = rowset_init(graph->n_global);
   const eidx n_edges = row_ptr[graph->n_own];
   eidx n_near = 0;
@@ -63,14 +63,38 @@ static struct rowset find_halo(struct graph *graph, const eidx *row_ptr, const g
     else
       remote.word[row >> 6] |= (uint64_t)1 << (row & 63);
   }
-  const int64_t n_halo = rowset_count(&remote);
+  graph->near.n_edges = n_near, graph->far.n_edges = n_edges - n_near;
+  return remote;
+}
+
+bool halo_takes_all(int64_t halo_rows, int64_t gather_rows) {
+  return gather_rows > 0 && halo_rows >= gather_rows - gather_rows / 8;
+}
+
+static bool choose_all(const struct comm *comm, enum halo_kind kind, gidx n_global, int64_t n_halo) {
+  if (kind != HALO_AUTO || comm->size == 1) return kind == HALO_ALL && comm->size > 1;
+  comm_sum_i64(comm, &n_halo, 1);
+  return halo_takes_all(n_halo, (comm->size - 1) * n_global);
+}
+
+/* The rows of other ranks that this one will hold, numbered. */
+static struct rowset find_halo(const struct comm *comm, struct graph *graph, const eidx *row_ptr,
+                               const gidx *source, enum halo_kind kind) {
+  struct rowset remote = find_remote(graph, row_ptr, source);
+  int64_t n_halo = rowset_count(&remote);
+  graph->halo.needed = (lidx)n_halo;
+  graph->halo.all = choose_all(comm, kind, graph->n_global, n_halo);
+  if (graph->halo.all) {
+    for (gidx row = 0; row < graph->n_global; row++)
+      if (!is_own(graph, row)) remote.word[row >> 6] |= (uint64_t)1 << (row & 63);
+    n_halo = rowset_count(&remote);
+  }
   if (n_halo + graph->n_own > INT32_MAX)
     DIE(EXIT_RUNTIME, "%lld own and halo rows on one rank, more than %d; use more ranks",
         (long long)(n_halo + graph->n_own), INT32_MAX);
   graph->n_halo = (lidx)n_halo;
   graph->halo_gid = NEW(gidx, n_halo);
   rowset_list(&remote, graph->halo_gid);
-  graph->near.n_edges = n_near, graph->far.n_edges = n_edges - n_near;
   return remote;
 }
 
@@ -170,15 +194,17 @@ static void find_peers(const struct comm *comm, struct graph *graph) {
 }
 
 void graph_build(const struct comm *comm, const gidx *first_of_rank, const eidx *row_ptr, const gidx *source,
-                 struct graph *graph) {
+                 enum halo_kind kind, struct graph *graph) {
+  static int64_t built;
   const gidx first = first_of_rank[comm->rank], n_own = first_of_rank[comm->rank + 1] - first;
   if (n_own < 0 || n_own > INT32_MAX)
     DIE(EXIT_RUNTIME, "%lld rows on one rank, more than %d; use more ranks", (long long)n_own, INT32_MAX);
   *graph = (struct graph){.n_global = first_of_rank[comm->size],
                           .first = first,
                           .first_of_rank = first_of_rank,
-                          .n_own = (lidx)n_own};
-  struct rowset remote = find_halo(graph, row_ptr, source);
+                          .n_own = (lidx)n_own,
+                          .halo.id = ++built};
+  struct rowset remote = find_halo(comm, graph, row_ptr, source, kind);
   split_edges(graph, row_ptr, source, &remote);
   rowset_free(&remote);
   find_peers(comm, graph);

@@ -40,6 +40,8 @@ static struct status parse(int argc, char **argv, struct bench_job *bench, const
       {"nodes", OPTION_INT, "N", "neurons", &bench->nodes, 1, UINT32_MAX - 1},
       {"edges", OPTION_INT, "E", "edges", &bench->edges, 1, INT64_MAX},
       {"model", OPTION_TEXT, "lognormal|modular", "kind of graph (lognormal)", &bench->model, 0, 0},
+      {"ordered", OPTION_FLAG, NULL, "recurrence with --model, halo: neurons in the partitioner's order",
+       &bench->ordered, 0, 0},
       {"delays", OPTION_TEXT, "A:B", "lif: delays in steps (1:8)", &delays, 0, 0},
       {"graph", OPTION_TEXT, "FILE", "lif: this graph; streamed cases too if it has edges by source",
        &bench->graph, 0, 0},
@@ -50,6 +52,7 @@ static struct status parse(int argc, char **argv, struct bench_job *bench, const
       {"seed", OPTION_INT, "S", "seed of graph and draws (1)", &bench->seed, 0, INT64_MAX},
       {"device", OPTION_TEXT, "auto|cpu|cuda", "where to compute", &job->device, 0, 0},
       {"transport", OPTION_TEXT, "auto|mpi|nccl|peer", "how ranks talk", &job->transport, 0, 0},
+      job_exchange_option(job),
       {"threads", OPTION_INT, "N", "threads of each rank", &job->threads, 1, 4096},
       {"json", OPTION_FLAG, NULL, "one JSON object per case on stdout", &job->json, 0, 0}};
   TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, name, 1, 1));

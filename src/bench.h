@@ -11,6 +11,7 @@ struct bench_job {
   struct job job; /* device, transport and threads are chosen */
   int64_t nodes, edges, batch, steps, microsteps, seed;
   const char *model; /* "lognormal" or "modular" */
+  bool ordered;      /* recurrence, halo: neurons in the partitioner's order */
   int64_t low_delay, high_delay;
   const char *graph; /* a file instead of a synthetic graph (lif) */
 };

@@ -11,6 +11,8 @@
 struct ends {
   eidx n;
   uint32_t *source, *target;
+  gidx *block; /* [n_blocks + 1] row boundaries of the order's parts, or NULL */
+  int n_blocks;
 };
 
 static struct status relabel(const struct generate_model *model, struct ends *ends) {
@@ -26,6 +28,8 @@ static struct status relabel(const struct generate_model *model, struct ends *en
     ends->source[e] = order.row_of_node[ends->source[e]];
     ends->target[e] = order.row_of_node[ends->target[e]];
   }
+  ends->block = order.block, ends->n_blocks = order.parts;
+  order.block = NULL;
   order_free(&order);
   return fine();
 }
@@ -48,22 +52,22 @@ static void sort_by(uint32_t *key, uint32_t *other, eidx n, gidx n_rows, eidx *r
 }
 
 static void keep_share(const struct comm *comm, const struct ends *ends, const eidx *row_ptr,
-                       struct bench_graph *made) {
+                       enum halo_kind kind, struct bench_graph *made) {
   const gidx first = made->first_of_rank[comm->rank], last = made->first_of_rank[comm->rank + 1];
-  eidx *own_ptr = NEW(eidx, last - first + 1);
-  for (gidx i = first; i <= last; i++) own_ptr[i - first] = row_ptr[i] - row_ptr[first];
-  gidx *source = NEW(gidx, own_ptr[last - first]);
-  for (eidx e = 0; e < own_ptr[last - first]; e++) source[e] = ends->source[row_ptr[first] + e];
-  graph_build(comm, made->first_of_rank, own_ptr, source, &made->graph);
-  mem_free(own_ptr), mem_free(source);
+  const eidx n = row_ptr[last] - row_ptr[first];
+  made->row_ptr = NEW(eidx, last - first + 1), made->source = NEW(gidx, n);
+  for (gidx i = first; i <= last; i++) made->row_ptr[i - first] = row_ptr[i] - row_ptr[first];
+  for (eidx e = 0; e < n; e++) made->source[e] = ends->source[row_ptr[first] + e];
+  graph_build(comm, made->first_of_rank, made->row_ptr, made->source, kind, &made->graph);
 }
 
 struct status bench_graph_init(const struct comm *comm, const struct generate_model *model, bool ordered,
-                               int n_threads, struct bench_graph *made) {
+                               enum halo_kind kind, int n_threads, struct bench_graph *made) {
   memset(made, 0, sizeof *made);
   TRY(generate_check(model));
   const gidx n = model->n_nodes;
-  struct ends ends = {model->n_edges, NEW(uint32_t, model->n_edges), NEW(uint32_t, model->n_edges)};
+  struct ends ends = {
+      .n = model->n_edges, .source = NEW(uint32_t, model->n_edges), .target = NEW(uint32_t, model->n_edges)};
   eidx *row_ptr = NEW(eidx, n + 1);
   generate_edges(model, n_threads, ends.source, ends.target);
   struct status s = agree(comm, ordered ? relabel(model, &ends) : fine());
@@ -71,15 +75,15 @@ struct status bench_graph_init(const struct comm *comm, const struct generate_mo
     sort_by(ends.source, ends.target, ends.n, n, row_ptr);
     sort_by(ends.target, ends.source, ends.n, n, row_ptr);
     made->first_of_rank = NEW(gidx, comm->size + 1);
-    rows_split(n, row_ptr, NULL, 0, comm->size, made->first_of_rank);
-    keep_share(comm, &ends, row_ptr, made);
+    rows_split(n, row_ptr, ends.block, ends.n_blocks, comm->size, made->first_of_rank);
+    keep_share(comm, &ends, row_ptr, kind, made);
   }
-  mem_free(ends.source), mem_free(ends.target), mem_free(row_ptr);
+  mem_free(ends.source), mem_free(ends.target), mem_free(ends.block), mem_free(row_ptr);
   return s;
 }
 
 void bench_graph_free(struct bench_graph *made) {
   graph_free(&made->graph);
-  mem_free(made->first_of_rank);
+  mem_free(made->first_of_rank), mem_free(made->row_ptr), mem_free(made->source);
   memset(made, 0, sizeof *made);
 }

@@ -9,13 +9,16 @@
 
 struct bench_graph {
   gidx *first_of_rank;
+  eidx *row_ptr; /* this rank's slice, as graph_build takes it: for the same share with another halo */
+  gidx *source;
   struct graph graph;
 };
 
-/* Collective over the ranks that share the graph, with a transport open. Every rank draws the whole graph (8
- * bytes an edge, 32 while it is sorted) and keeps its share. Agreed. */
+/* `kind`: which rows of others the graph's halo holds. Collective over the ranks that share the graph, with a
+ * transport open. Every rank draws the whole graph (8 bytes an edge, 32 while it is sorted) and keeps its
+ * share. Agreed. */
 struct status bench_graph_init(const struct comm *comm, const struct generate_model *model, bool ordered,
-                               int n_threads, struct bench_graph *made);
+                               enum halo_kind kind, int n_threads, struct bench_graph *made);
 void bench_graph_free(struct bench_graph *made);
 
 #endif

@@ -1,23 +1,28 @@
 /* Cases of what crosses between ranks when they share a graph, at the sizes of one microstep and one training
- * step:
+ * step. Twice: with the halo that edges need, and with an all-gather.
  *
- *   exchange    halo rows of the states, forward          reduce     gradients of halo rows, home
- *   near        work on own edges alone                   overlapped near while an exchange is under way
- *   sum         one number an edge of the smallest share, over all ranks
+ *   exchange     all-gather        states of other ranks' rows, forward
+ *   reduce       reduce-scatter    gradients of those rows, home
+ *   there        there-all         forward work on own edges while the states are under way
+ *   back         back-all          backward work on own edges while the gradients are under way
+ *   near, near-back                that work alone
+ *   all-reduce                     one number an edge of the smallest share, over all ranks
  *
- * The floor of a transfer is its bytes over the bandwidth of the plan's machine and its latency; of work,
- * nothing is claimed (floor = measured); of `overlapped`, the larger of near and exchange. */
+ * The floor of a transfer is its bytes over the best rate of the plan's machine, and its latency; of work,
+ * nothing is claimed (floor = measured); of work beside a transfer, the larger of the two. */
 #include "bench.h"
 #include "bench_graph.h"
+#include "halo.h"
 #include "log.h"
 #include "plan.h"
 #include "recur_backend.h"
+#include "recurrence.h"
 #include "transport.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { REPEATS = 50, BURST = 8 };
+enum { REPEATS = 30, BURST = 8 };
 
 struct halo_bench {
   const struct bench_job *bench;
@@ -53,35 +58,46 @@ static double time_steps(const struct halo_bench *h, step_of *step) {
   return bench_median(seconds, REPEATS);
 }
 
-static void exchange(const struct halo_bench *h) {
+static void exchange_with(const struct halo_bench *h, bool work) {
   h->comm->via->exchange_begin(h->comm, &h->graph->halo, h->be->state(h->state, 0), h->graph->n_own,
                                (size_t)h->batch * sizeof(float));
+  if (work) h->be->forward_near(h->state, 0);
   h->comm->via->exchange_end(h->comm, &h->graph->halo);
 }
 
-static void reduce(const struct halo_bench *h) {
-  float *rows = h->be->d_state(h->state);
-  h->comm->via->reduce_begin(h->comm, &h->graph->halo, rows, h->graph->n_own, h->batch);
-  h->comm->via->reduce_end(h->comm, &h->graph->halo, rows, h->batch);
+static void exchange(const struct halo_bench *h) {
+  exchange_with(h, false);
+}
+
+static void there(const struct halo_bench *h) {
+  exchange_with(h, true);
 }
 
 static void near(const struct halo_bench *h) {
   h->be->forward_near(h->state, 0);
 }
 
-static void overlapped(const struct halo_bench *h) {
-  h->comm->via->exchange_begin(h->comm, &h->graph->halo, h->be->state(h->state, 0), h->graph->n_own,
-                               (size_t)h->batch * sizeof(float));
-  h->be->forward_near(h->state, 0);
-  h->comm->via->exchange_end(h->comm, &h->graph->halo);
+static void reduce_with(const struct halo_bench *h, bool work) {
+  float *rows = h->be->d_state(h->state);
+  h->comm->via->reduce_begin(h->comm, &h->graph->halo, rows, h->graph->n_own, h->batch);
+  if (work) h->be->backward_near(h->state, 0);
+  h->comm->via->reduce_end(h->comm, &h->graph->halo, rows, h->batch);
 }
 
-static void sum(const struct halo_bench *h) {
+static void reduce(const struct halo_bench *h) {
+  reduce_with(h, false);
+}
+
+static void back(const struct halo_bench *h) {
+  reduce_with(h, true);
+}
+
+static void near_back(const struct halo_bench *h) {
+  h->be->backward_near(h->state, 0);
+}
+
+static void all_reduce(const struct halo_bench *h) {
   h->comm->via->sum(h->comm, h->be->d_value(h->state), h->gradients);
-}
-
-static double transfer_floor(const struct halo_bench *h, double bytes) {
-  return h->machine->latency + bytes / h->machine->bandwidth;
 }
 
 static void tell(const struct halo_bench *h, const char *name, double seconds, double floor_seconds,
@@ -106,17 +122,50 @@ static int64_t largest(const struct comm *comm, int64_t x) {
   return x;
 }
 
-static void measure(const struct halo_bench *h) {
-  const double row = 4.0 * h->batch;
-  const double halo = row * (double)largest(h->comm, h->graph->n_halo);
-  const double gradients = 4.0 * (double)h->gradients;
-  const double share = 2.0 * (h->comm->size - 1) / h->comm->size;
-  const double t_exchange = time_steps(h, exchange), t_near = time_steps(h, near);
-  tell(h, "exchange", t_exchange, transfer_floor(h, halo), halo);
-  tell(h, "reduce", time_steps(h, reduce), transfer_floor(h, halo), halo);
-  tell(h, "near", t_near, t_near, row * (double)h->graph->near.n_edges);
-  tell(h, "overlapped", time_steps(h, overlapped), fmax(t_exchange, t_near), halo);
-  tell(h, "sum", time_steps(h, sum), transfer_floor(h, share * gradients), share * gradients);
+/* Bytes of states that the rank with most of them receives. */
+static double bytes_in(const struct halo_bench *h) {
+  return 4.0 * h->batch * (double)largest(h->comm, h->graph->n_halo);
+}
+
+static void measure_rows(const struct halo_bench *h) {
+  const bool all = h->graph->halo.all;
+  const double bytes = bytes_in(h), floor = plan_transfer_floor(h->machine, bytes);
+  const double work = time_steps(h, near), work_back = time_steps(h, near_back);
+  if (!all) tell(h, "near", work, work, 4.0 * h->batch * (double)h->graph->near.n_edges);
+  if (!all) tell(h, "near-back", work_back, work_back, 4.0 * h->batch * (double)h->graph->near.n_edges);
+  const double out = time_steps(h, exchange), home = time_steps(h, reduce);
+  tell(h, all ? "all-gather" : "exchange", out, floor, bytes);
+  tell(h, all ? "reduce-scatter" : "reduce", home, floor, bytes);
+  tell(h, all ? "there-all" : "there", time_steps(h, there), fmax(work, out), bytes);
+  tell(h, all ? "back-all" : "back", time_steps(h, back), fmax(work_back, home), bytes);
+}
+
+static void measure_sum(const struct halo_bench *h) {
+  const double share = 2.0 * (h->comm->size - 1) / h->comm->size, bytes = share * 4.0 * (double)h->gradients;
+  tell(h, "all-reduce", time_steps(h, all_reduce), plan_transfer_floor(h->machine, bytes), bytes);
+}
+
+static struct status run_kind(const struct halo_bench *setup, const struct graph *graph, bool sums) {
+  struct halo_bench h = *setup;
+  const lidx first = 0;
+  const struct recur_net net = {.graph = graph,
+                                .n_in = graph->n_own > 0,
+                                .n_out = graph->n_own > 0,
+                                .in = &first,
+                                .out = &first,
+                                .shape = {h.batch, 1, 1},
+                                .want_gradient = true};
+  h.graph = graph;
+  h.gradients = graph->near.n_edges + graph->far.n_edges;
+  comm_min_i64(h.comm, &h.gradients, 1);
+  const struct status s = agree(h.comm, h.be->open(&net, h.bench->job.n_threads, &h.state));
+  if (!s.code) {
+    h.be->forward_begin(h.state), h.be->backward_begin(h.state);
+    measure_rows(&h);
+    if (sums) measure_sum(&h);
+  }
+  if (h.state) h.be->close(h.state);
+  return s;
 }
 
 static struct status run_graph(const struct halo_bench *setup, bool modular, bool ordered) {
@@ -125,27 +174,19 @@ static struct status run_graph(const struct halo_bench *setup, bool modular, boo
                                        .n_edges = b->edges > 0 ? b->edges : 24680000,
                                        .seed = (uint64_t)b->seed,
                                        .modular = modular};
-  struct bench_graph made;
-  TRY(bench_graph_init(setup->comm, &model, ordered, b->job.n_threads, &made));
   struct halo_bench h = *setup;
-  h.graph = &made.graph, h.edges = model.n_edges;
-  h.gradients = made.graph.near.n_edges + made.graph.far.n_edges;
-  comm_min_i64(h.comm, &h.gradients, 1);
-  const lidx first = 0;
-  const struct recur_net net = {.graph = &made.graph,
-                                .n_in = made.graph.n_own > 0,
-                                .n_out = made.graph.n_own > 0,
-                                .in = &first,
-                                .out = &first,
-                                .shape = {h.batch, 1, 1},
-                                .want_gradient = true};
-  const struct status s = agree(h.comm, h.be->open(&net, b->job.n_threads, &h.state));
-  if (!s.code) {
-    if (!b->job.json) log_line("%s graph%s:", modular ? "modular" : "lognormal", ordered ? ", ordered" : "");
-    h.be->forward_begin(h.state);
-    measure(&h);
+  struct bench_graph made;
+  h.edges = model.n_edges;
+  TRY(bench_graph_init(h.comm, &model, ordered, HALO_NEEDED, b->job.n_threads, &made));
+  if (!b->job.json) log_line("%s graph%s:", modular ? "modular" : "lognormal", ordered ? ", ordered" : "");
+  recurrence_say_exchange(&made.graph, h.comm);
+  struct status s = run_kind(&h, &made.graph, true);
+  if (!s.code && h.comm->size > 1) {
+    struct graph all;
+    graph_build(h.comm, made.first_of_rank, made.row_ptr, made.source, HALO_ALL, &all);
+    s = run_kind(&h, &all, false);
+    graph_free(&all);
   }
-  if (h.state) h.be->close(h.state);
   bench_graph_free(&made);
   return s;
 }
@@ -160,11 +201,11 @@ static struct status run(const struct comm *world, const struct bench_job *bench
       .machine = plan_machine_find(strcmp(bench->job.backend->name, "cpu") ? "h200" : "cpu"),
       .batch = bench->batch > 0 ? (int)bench->batch : 32};
   const bool modular = bench->model && !strcmp(bench->model, "modular");
-  if (!s.code) s = run_graph(&setup, modular, modular);
+  if (!s.code) s = run_graph(&setup, modular, modular || bench->ordered);
   if (comm.via) comm.via->close(&comm);
   comm_free(&comm);
   return s;
 }
 
 const struct bench bench_halo = {
-    "halo", "rows, gradients and sums between ranks, and how they overlap with work", run};
+    "halo", "states, gradients and sums between ranks, and how they overlap with work", run};

@@ -191,7 +191,7 @@ static void read_share(const struct bed *bed, struct connectome_file *file, cons
 
 static struct status build_graph(const struct bed *bed, struct connectome_file *file, const gidx *first) {
   struct graph graph;
-  TRY(load_graph(bed->comm, file, first, &graph));
+  TRY(load_graph(bed->comm, file, first, HALO_AUTO, &graph));
   graph_free(&graph);
   return fine();
 }

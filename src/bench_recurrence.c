@@ -33,6 +33,7 @@ struct findings {
   double median[CASES], best[CASES], floor[CASES];
   double peak_flops, gather_bytes; /* per second, all ranks together */
   int64_t bytes;
+  const char *exchange; /* "none", "halo", "all-gather" */
 };
 
 /* ---- the machine ---- */
@@ -190,8 +191,9 @@ static void tell(const struct comm *comm, const struct setup *s, const char *gra
   if (!s->bench->job.json) log_line("%s graph:", graph);
   for (int c = 0; c < CASES; c++) {
     json_t *more =
-        json_pack("{s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f}", "graph", graph, "simd", isa ? isa->name : "",
-                  "steps", s->shape.steps, "microsteps", s->shape.microsteps, "seconds_best", f->best[c],
+        json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f}", "graph", graph, "transport",
+                  comm->via->name, "exchange", f->exchange, "simd", isa ? isa->name : "", "steps",
+                  s->shape.steps, "microsteps", s->shape.microsteps, "seconds_best", f->best[c],
                   "edges_per_second", (double)s->edges * s->shape.steps * s->shape.microsteps / f->median[c],
                   "peak_gflops", f->peak_flops / 1e9, "gather_gb_per_second", f->gather_bytes / 1e9);
     const struct bench_line line = {.bench = "recurrence",
@@ -246,6 +248,7 @@ static struct status run_network(const struct comm *comm, const struct setup *s,
   struct status status = agree(comm, be->open(&net, s->n_threads, &window.state));
   if (!status.code) {
     found->bytes = be->bytes(&net);
+    found->exchange = comm->size == 1 ? "none" : graph->halo.all ? "all-gather" : "halo";
     fill(s, comm, &net, window.state);
     time_windows(comm, s, &window, found);
     tell(comm, s, name, found);
@@ -263,13 +266,14 @@ static struct status run_graph(const struct comm *comm, const struct setup *s, b
   const struct generate_model model = {
       .n_nodes = s->nodes, .n_edges = s->edges, .seed = (uint64_t)s->bench->seed, .modular = modular};
   struct bench_graph made;
-  TRY(bench_graph_init(comm, &model, ordered, s->n_threads, &made));
+  TRY(bench_graph_init(comm, &model, ordered, job_exchange(&s->bench->job), s->n_threads, &made));
+  if (comm->size > 1) recurrence_say_exchange(&made.graph, comm);
   const struct status status = run_network(comm, s, name[modular][ordered], &made.graph, found);
   bench_graph_free(&made);
   return status;
 }
 
-/* With --model that one as drawn, else both as drawn and ordered. */
+/* With --model that one as drawn, or ordered with --ordered; else both as drawn and ordered. */
 static struct status run_graphs(const struct comm *comm, const struct setup *s) {
   struct findings found = {0};
   if (s->backend->gather_rate)
@@ -277,7 +281,7 @@ static struct status run_graphs(const struct comm *comm, const struct setup *s) 
   else
     measure_floor(comm, s, &found);
   const char *model = s->bench->model;
-  if (model) return run_graph(comm, s, !strcmp(model, "modular"), false, &found);
+  if (model) return run_graph(comm, s, !strcmp(model, "modular"), s->bench->ordered, &found);
   for (int i = 0; i < 4; i++) TRY(run_graph(comm, s, i / 2 == 1, i % 2 == 1, &found));
   return fine();
 }

@@ -13,7 +13,12 @@
 #include <unistd.h>
 
 struct job job_defaults(void) {
-  return (struct job){.device = "auto", .transport = "auto", .resume = "none", .keep = 3, .watchdog = 300};
+  return (struct job){.device = "auto",
+                      .transport = "auto",
+                      .exchange = "auto",
+                      .resume = "none",
+                      .keep = 3,
+                      .watchdog = 300};
 }
 
 int job_options(struct job *job, struct option *rows) {
@@ -84,6 +89,31 @@ static struct status choose_device(const struct comm *world, struct job *job) {
   return start_everywhere(world, job, &backend_cpu);
 }
 
+/* A rank's device, and where it is. */
+struct card {
+  char id[16], host[64];
+};
+
+/* nccl and peer need a GPU for each rank, whatever each rank's list of visible GPUs says; mpi does not. */
+static struct status one_rank_a_gpu(const struct comm *world, const struct job *job, const char *transport) {
+  struct card mine = {0}, *all = mem_alloc(world->size, sizeof mine);
+  job->backend->identity(mine.id);
+  gethostname(mine.host, sizeof mine.host - 1);
+  comm_gather(world, &mine, sizeof mine, all);
+  struct status s = fine();
+  for (int a = 0; a < world->size && !s.code; a++)
+    for (int b = a + 1; b < world->size && !s.code; b++)
+      if (!memcmp(all[a].id, all[b].id, sizeof mine.id))
+        s = failure(EXIT_DEVICE,
+                    "--transport %s: ranks %d and %d would share one GPU of %s; start one rank a GPU, or use "
+                    "--transport mpi",
+                    transport, a, b, all[a].host);
+  mem_free(all);
+  if (strcmp(transport, "mpi") || !s.code) return s;
+  log_warning("ranks share GPUs: rows travel through the host, and work of one waits for the other's");
+  return fine();
+}
+
 static struct status choose_transport(const struct comm *world, struct job *job) {
   const bool on_gpu = job->backend == &backend_cuda, several = world->size > 1;
   const char *asked = job->transport;
@@ -91,6 +121,7 @@ static struct status choose_transport(const struct comm *world, struct job *job)
     return failure(EXIT_USAGE, "--transport %s: it joins GPUs, but the device is %s", asked,
                    job->backend->name);
   if (!strcmp(asked, "auto")) asked = on_gpu && several ? "nccl" : "mpi";
+  if (several && job->backend->identity) TRY(one_rank_a_gpu(world, job, asked));
   if (!strcmp(asked, "peer"))
     job->via = &transport_peer;
   else if (!strcmp(asked, "nccl"))
@@ -164,8 +195,25 @@ void job_stop(struct job *job) {
   job->backend = NULL;
 }
 
+enum halo_kind job_exchange(const struct job *job) {
+  if (!strcmp(job->exchange, "halo")) return HALO_NEEDED;
+  return strcmp(job->exchange, "all-gather") ? HALO_AUTO : HALO_ALL;
+}
+
+struct option job_exchange_option(struct job *job) {
+  return (struct option){"exchange",
+                         OPTION_TEXT,
+                         "auto|halo|all-gather",
+                         "which states travel between parts: those that edges need, or all; auto (the "
+                         "default): all where that is as fast",
+                         &job->exchange,
+                         0,
+                         0};
+}
+
 struct status job_grid(const struct comm *world, const struct job *job, int parts, struct grid *grid) {
   TRY(grid_init(world, parts, grid));
+  grid->exchange = job_exchange(job);
   TRY(job->via->open(&grid->replica_comm));
   return job->via->open(&grid->part_comm);
 }

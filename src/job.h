@@ -25,7 +25,8 @@ struct job {
   /* As given; texts belong to the command line. */
   const char *config, *output; /* files, NULL when absent */
   const char *device;          /* "auto", "cpu", "cuda" */
-  const char *transport;       /* "auto", "mpi", "nccl" */
+  const char *transport;       /* "auto", "mpi", "nccl", "peer" */
+  const char *exchange;        /* "auto", "halo", "all-gather" */
   const char *resume;          /* "auto", "none" or a checkpoint file */
   struct texts set;            /* --set key=value */
   bool force, json;
@@ -50,6 +51,10 @@ struct job job_defaults(void);
 /* Write the rows of the shared options to rows[0 ..]; returns their number, JOB_OPTIONS. */
 enum { JOB_OPTIONS = 15 };
 int job_options(struct job *job, struct option *rows);
+
+/* The row of --exchange, for verbs that split the recurrence over parts; what it asks for. */
+struct option job_exchange_option(struct job *job);
+enum halo_kind job_exchange(const struct job *job);
 
 /* Choose the device (the same on every rank; an order is never replaced by another device: EXIT_DEVICE), the
  * transport, threads and memory; start the watchdog and the clock of --max-time; say on the log what was

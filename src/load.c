@@ -80,7 +80,7 @@ static gidx *load_sources(struct connectome_file *file, const struct share *shar
 }
 
 struct status load_graph(const struct comm *comm, struct connectome_file *file, const gidx *first_of_rank,
-                         struct graph *graph) {
+                         enum halo_kind kind, struct graph *graph) {
   const struct connectome_facts *facts = connectome_facts(file);
   *graph = (struct graph){0};
   if (facts->parallel_edges)
@@ -92,7 +92,7 @@ struct status load_graph(const struct comm *comm, struct connectome_file *file, 
   connectome_row_of_node(file, row_of_node);
   gidx *source = load_sources(file, &share, row_of_node);
   mem_free(row_of_node);
-  graph_build(comm, first_of_rank, share.row_ptr, source, graph);
+  graph_build(comm, first_of_rank, share.row_ptr, source, kind, graph);
   mem_free(source);
   share_free(&share);
   return fine();

@@ -33,7 +33,7 @@ lidx share_row(const struct share *share, const uint32_t *row_of_node, nodeid no
  * others. Sources are read in slices: besides the graph itself 8 bytes an edge are held for a moment. Free
  * with graph_free. */
 struct status load_graph(const struct comm *comm, struct connectome_file *file, const gidx *first_of_rank,
-                         struct graph *graph);
+                         enum halo_kind kind, struct graph *graph);
 
 /* Local: one value per edge of the share, in file order (the order that graph->near_edge and far_edge point
  * into): synapse counts, or 1 each where the file has none. count [share->n_edges]. */

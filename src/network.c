@@ -84,7 +84,7 @@ struct status network_open(const struct comm *world, const struct grid *grid, co
   n->first_of_rank = NEW(gidx, grid->parts + 1);
   load_split(world, n->file, grid->parts, n->first_of_rank);
   share_load(n->file, n->first_of_rank[grid->part], n->first_of_rank[grid->part + 1], &n->share);
-  struct status s = load_graph(&grid->replica_comm, n->file, n->first_of_rank, &n->graph);
+  struct status s = load_graph(&grid->replica_comm, n->file, n->first_of_rank, grid->exchange, &n->graph);
   if (s.code) return failure(s.code, "%s: %.900s", path, s.text);
   n->node_of_row = NEW(uint32_t, n->facts.n_nodes);
   connectome_node_of_row(n->file, n->node_of_row);

@@ -87,6 +87,9 @@ struct plan_machine {
 const struct plan_machine *plan_machine_find(const char *name);
 const char *plan_machine_names(void);
 
+/* The least time for so many bytes between two ranks. */
+double plan_transfer_floor(const struct plan_machine *machine, double bytes);
+
 struct plan_step {
   int64_t bytes_sent;              /* by the largest share */
   double compute, exchange, total; /* seconds */

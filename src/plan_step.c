@@ -40,6 +40,10 @@ const char *plan_machine_names(void) {
   return "cpu|h200";
 }
 
+double plan_transfer_floor(const struct plan_machine *m, double bytes) {
+  return m->latency + bytes / m->bandwidth;
+}
+
 static double exchange_time(const struct plan_machine *m, int parts, double bytes) {
   return parts > 1 ? m->latency + bytes / m->bandwidth : 0;
 }

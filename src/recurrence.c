@@ -1,4 +1,5 @@
 #include "recurrence.h"
+#include "log.h"
 #include "transport.h"
 #include "watchdog.h"
 
@@ -8,6 +9,16 @@ static bool replayed(const struct recurrence *r, const struct comm *comm, enum r
 
 static void recorded(const struct recurrence *r, const struct comm *comm, enum recur_way way) {
   if (comm->via->queues) r->backend->recorded(r->state, way);
+}
+
+void recurrence_say_exchange(const struct graph *graph, const struct comm *comm) {
+  int64_t needed = graph->halo.needed;
+  const int64_t all = (comm->size - 1) * graph->n_global;
+  comm_sum_i64(comm, &needed, 1);
+  if (comm->size > 1 && all > 0)
+    log_line("exchange: %s; edges need %lld rows of other parts, %.1f %% of an all-gather",
+             graph->halo.all ? "all-gather of the states" : "halo", (long long)needed,
+             100 * (double)needed / (double)all);
 }
 
 void recurrence_forward(const struct recurrence *r, const struct comm *comm) {

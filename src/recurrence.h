@@ -16,6 +16,9 @@ struct recurrence {
   struct recur_shape shape;
 };
 
+/* Say on the log which rows travel between the ranks, and how many. */
+void recurrence_say_exchange(const struct graph *graph, const struct comm *comm);
+
 /* From value, leak, bias, drive and state(0) to output and the states. comm: the ranks that share the graph,
  * with a transport open when there are several. */
 void recurrence_forward(const struct recurrence *r, const struct comm *comm);

@@ -3,6 +3,7 @@
 #include "fields.h"
 #include "log.h"
 #include "mem.h"
+#include "recurrence.h"
 #include "signals.h"
 #include "start_values.h"
 #include "trained.h"
@@ -33,7 +34,7 @@ struct request_line {
 };
 
 static struct status parse(int argc, char **argv, struct job *job, struct request_line *line) {
-  struct option options[JOB_OPTIONS + 2];
+  struct option options[JOB_OPTIONS + 3];
   int n = job_options(job, options);
   options[n++] = (struct option){"text", OPTION_TEXT, "FILE", "the text to learn, UTF-8", &line->text, 0, 0};
   options[n++] = (struct option){"precision",
@@ -43,6 +44,7 @@ static struct status parse(int argc, char **argv, struct job *job, struct reques
                                  &line->precision,
                                  0,
                                  0};
+  options[n++] = job_exchange_option(job);
   TRY(options_parse(&usage, options, n, argc, argv, &line->graph, 1, 1));
   if (!line->text) return failure(EXIT_USAGE, "train: --text FILE is missing");
   if (!job->output) return failure(EXIT_USAGE, "train: --output DIR is missing");
@@ -217,6 +219,7 @@ static void say_sizes(const struct training *t) {
            (long long)t->network.facts.n_nodes, (long long)t->network.facts.n_edges, (long long)all,
            t->corpus.vocabulary.n, (long long)t->corpus.n_train, (long long)t->corpus.n_validation,
            t->grid.parts, t->grid.parts == 1 ? "" : "s", t->grid.replicas, t->grid.replicas == 1 ? "" : "s");
+  recurrence_say_exchange(&t->network.graph, &t->grid.replica_comm);
 }
 
 static void print_result(const struct training *t) {

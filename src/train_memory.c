@@ -46,7 +46,8 @@ struct status train_choose_parts(const struct training *t, const char *path, int
 void train_check_memory(const struct training *t) {
   const struct graph *g = &t->network.graph;
   if (strcmp(t->job->backend->name, "cpu")) return;
-  const struct plan_share share = {g->n_own, g->n_halo, g->near.n_edges, g->far.n_edges};
+  const struct plan_share share = {
+      .n_own = g->n_own, .n_halo = g->n_halo, .near = g->near.n_edges, .far = g->far.n_edges};
   const struct plan_graph graph = {
       .n_nodes = g->n_global, .n_edges = t->network.facts.n_edges, .parts = t->grid.parts};
   const struct plan_training training = plan_of(t, t->rnn.shape.batch, t->grid.replicas);

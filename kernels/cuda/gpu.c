@@ -30,12 +30,11 @@ static cudaError_t try_device(int device) {
 }
 
 struct status gpu_start(int local_rank, int local_size) {
+  (void)local_size;
   int n = 0;
   const cudaError_t found = cudaGetDeviceCount(&n);
   if (found != cudaSuccess) return no_device(cudaGetErrorString(found));
   if (n == 0) return no_device("this host has none");
-  if (local_size > n && local_rank == 0)
-    fprintf(stderr, "fascicle: %d ranks share %d GPUs on this host\n", local_size, n);
   const cudaError_t code = try_device(local_rank % n);
   if (code != cudaSuccess) return no_device(cudaGetErrorString(code));
   CHECK_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, local_rank % n));
@@ -60,6 +59,14 @@ void gpu_describe(char *text, size_t size) {
   CHECK_CUDA(cudaGetDeviceProperties(&p, device));
   snprintf(text, size, "%s, %.0f GiB, sm_%d%d, %d on this host", p.name, (double)p.totalGlobalMem / (1 << 30),
            p.major, p.minor, n);
+}
+
+void gpu_identity(char id[16]) {
+  struct cudaDeviceProp about;
+  int device;
+  CHECK_CUDA(cudaGetDevice(&device));
+  CHECK_CUDA(cudaGetDeviceProperties(&about, device));
+  memcpy(id, about.uuid.bytes, 16);
 }
 
 cudaStream_t gpu_stream(void) {

@@ -8,6 +8,7 @@
 struct status gpu_start(int local_rank, int local_size);
 void gpu_stop(void);
 void gpu_describe(char *text, size_t size);
+void gpu_identity(char id[16]);
 
 /* Whether this binary holds code that the current device runs: one empty launch. */
 cudaError_t gpu_can_launch(void);

@@ -14,9 +14,9 @@ static void room_for(void **buffer, size_t *have, size_t want) {
 }
 
 void halo_device_prepare(struct halo_device *d, const struct halo *h, size_t packed, size_t arrived) {
-  if (d->of != h->send_row || d->n_send != h->send_ptr[h->n_peers]) {
+  if (d->of != h->id) {
     gpu_free(d->send_row);
-    d->of = h->send_row;
+    d->of = h->id;
     d->n_send = h->send_ptr[h->n_peers], d->n_recv = h->recv_ptr[h->n_peers];
     d->send_row = GPU_COPY_OF(lidx, h->send_row, d->n_send);
   }

@@ -7,7 +7,7 @@
 #include "graph.h"
 
 struct halo_device {
-  const lidx *of; /* the halo's send_row that `send_row` is a copy of */
+  int64_t of; /* id of the halo whose send_row `send_row` is a copy of; 0: none */
   eidx n_send, n_recv;
   lidx *send_row;         /* [n_send] on the device */
   void *packed, *arrived; /* rows on their way out, gradient rows on their way in; on the device */

@@ -214,8 +214,8 @@ void peer_send_rows(struct peer_link *l, const struct comm *comm, const struct h
   for (int p = 0; p < h->n_peers; p++) {
     const int r = h->peer[p];
     copy(array_of(m, rows, r) + (size_t)(l->their_own[r] + l->their_recv[r]) * row_bytes,
-         (const char *)packed + (size_t)h->send_ptr[p] * row_bytes, h->send_ptr[p + 1] - h->send_ptr[p],
-         row_bytes, stream);
+         halo_rows_for(h, p, rows, packed, row_bytes), h->send_ptr[p + 1] - h->send_ptr[p], row_bytes,
+         stream);
   }
   meet(l, THERE, stream);
 }

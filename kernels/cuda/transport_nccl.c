@@ -8,6 +8,7 @@
 #include "mem.h"
 #include "peer.h"
 #include "rows.h"
+#include "watchdog.h"
 
 #include <nccl.h>
 #include <pthread.h>
@@ -32,37 +33,12 @@ struct nccl_state {
 
 static void check_nccl_at(const char *file, int line, ncclResult_t code, const char *call, ncclComm_t comm) {
   if (code == ncclSuccess || code == ncclInProgress) return;
-  die_at(file, line, EXIT_RUNTIME, "NCCL: %s: %s (%s)", call, ncclGetErrorString(code),
-         ncclGetLastError(comm));
+  die_at(file, line, EXIT_RUNTIME, "NCCL: %s in '%s': %s (%s)", call, watchdog_place(),
+         ncclGetErrorString(code), ncclGetLastError(comm));
 }
 #define CHECK_NCCL(comm, call) check_nccl_at(__FILE__, __LINE__, (call), #call, (comm))
 
 /* ---- open and close ---- */
-
-/* A GPU as seen from every host: its UUID. */
-struct card {
-  char uuid[16];
-};
-
-static struct status one_rank_a_gpu(const struct comm *comm) {
-  struct card mine, *all = mem_alloc(comm->size, sizeof mine);
-  struct cudaDeviceProp about;
-  int device;
-  CHECK_CUDA(cudaGetDevice(&device));
-  CHECK_CUDA(cudaGetDeviceProperties(&about, device));
-  memcpy(mine.uuid, about.uuid.bytes, sizeof mine.uuid);
-  comm_gather(comm, &mine, sizeof mine, all);
-  struct status s = fine();
-  for (int a = 0; a < comm->size && !s.code; a++)
-    for (int b = a + 1; b < comm->size && !s.code; b++)
-      if (!memcmp(&all[a], &all[b], sizeof mine))
-        s = failure(EXIT_DEVICE,
-                    "--transport nccl: ranks %d and %d would share one GPU; start one rank a GPU, or use "
-                    "--transport mpi",
-                    a, b);
-  mem_free(all);
-  return s;
-}
 
 /* Errors of transfers that run beside us show up here: a dead peer must end the job, not stall it. */
 static void *watch(void *self) {
@@ -72,8 +48,8 @@ static void *watch(void *self) {
     ncclResult_t error = ncclSuccess;
     if (ncclCommGetAsyncError(s->nccl, &error) == ncclSuccess && error != ncclSuccess &&
         error != ncclInProgress)
-      DIE(EXIT_RUNTIME, "NCCL: an exchange failed: %s (%s)", ncclGetErrorString(error),
-          ncclGetLastError(s->nccl));
+      DIE(EXIT_RUNTIME, "NCCL: an exchange failed in '%s': %s (%s)", watchdog_place(),
+          ncclGetErrorString(error), ncclGetLastError(s->nccl));
     nanosleep(&pause, NULL);
   }
   return NULL;
@@ -93,24 +69,23 @@ static void join(struct comm *comm, struct nccl_state *s) {
   if (pthread_create(&s->watcher, NULL, watch, s)) DIE(EXIT_RUNTIME, "cannot start the NCCL watcher thread");
 }
 
-static struct status open_with(struct comm *comm, const struct transport *transport) {
+static void open_with(struct comm *comm, const struct transport *transport) {
   /* NVLink multicast has been seen to hang; NCCL's own warnings belong in the log. */
   setenv("NCCL_NVLS_ENABLE", "0", 0);
   setenv("NCCL_DEBUG", "WARN", 0);
-  TRY(one_rank_a_gpu(comm));
   struct nccl_state *s = NEW_ZERO(struct nccl_state, 1);
   comm->via = transport;
   comm->via_state = s;
   if (comm->size > 1) join(comm, s);
-  return fine();
 }
 
 static struct status open_nccl(struct comm *comm) {
-  return open_with(comm, &transport_nccl);
+  open_with(comm, &transport_nccl);
+  return fine();
 }
 
 static struct status open_peer(struct comm *comm) {
-  TRY(open_with(comm, &transport_peer));
+  open_with(comm, &transport_peer);
   struct nccl_state *s = comm->via_state;
   if (comm->size > 1) s->peer = peer_open(comm);
   if (s->peer || comm->size == 1) return fine();
@@ -168,10 +143,11 @@ static void exchange_begin(const struct comm *comm, const struct halo *h, void *
                            size_t row_bytes) {
   struct nccl_state *s = comm->via_state;
   if (h->n_peers == 0 && !s->peer) return;
-  halo_device_prepare(&s->halo, h, (size_t)h->send_ptr[h->n_peers] * row_bytes, 0);
+  const eidx n_pack = h->all ? 0 : h->send_ptr[h->n_peers];
+  halo_device_prepare(&s->halo, h, (size_t)n_pack * row_bytes, 0);
   char *halo_rows = (char *)rows + (size_t)n_own * row_bytes, *packed = s->halo.packed;
   follow_work(s);
-  rows_pack(s->stream, rows, s->halo.send_row, s->halo.n_send, (int64_t)row_bytes / 4, packed);
+  rows_pack(s->stream, rows, s->halo.send_row, n_pack, (int64_t)row_bytes / 4, packed);
   if (s->peer) {
     peer_make_ready(s->peer, s->stream);
     peer_send_rows(s->peer, comm, h, rows, n_own, row_bytes, packed, s->stream);
@@ -180,7 +156,7 @@ static void exchange_begin(const struct comm *comm, const struct halo *h, void *
   }
   CHECK_NCCL(s->nccl, ncclGroupStart());
   for (int p = 0; p < h->n_peers; p++) {
-    send_run(s, packed + (size_t)h->send_ptr[p] * row_bytes, h->send_ptr[p + 1] - h->send_ptr[p], row_bytes,
+    send_run(s, halo_rows_for(h, p, rows, packed, row_bytes), h->send_ptr[p + 1] - h->send_ptr[p], row_bytes,
              h->peer[p]);
     receive_run(s, halo_rows + (size_t)h->recv_ptr[p] * row_bytes, h->recv_ptr[p + 1] - h->recv_ptr[p],
                 row_bytes, h->peer[p]);

@@ -13,7 +13,7 @@
 struct staged_state {
   void *mpi; /* the mpi transport's own state */
   struct halo_device halo;
-  struct halo image; /* the halo with send_row = 0, 1, 2 ... */
+  struct halo image; /* the halo with send_row = 0, 1, 2 ..., packed whether or not all rows go */
   char *stage;       /* pinned: [n_send + n_recv] rows, or a piece of a sum */
   size_t stage_bytes;
   void *rows; /* of the exchange under way */
@@ -57,12 +57,13 @@ static void stage_for(struct staged_state *s, size_t bytes) {
 
 static void prepare(struct staged_state *s, const struct halo *h, size_t row_bytes) {
   const eidx n_send = h->send_ptr[h->n_peers], n_recv = h->recv_ptr[h->n_peers];
-  const bool fresh = s->halo.of != h->send_row || s->halo.n_send != n_send;
+  const bool fresh = s->halo.of != h->id;
   halo_device_prepare(&s->halo, h, (size_t)n_send * row_bytes, (size_t)n_send * row_bytes);
   stage_for(s, (size_t)(n_send + n_recv) * row_bytes);
   if (!fresh) return;
   mem_free(s->image.send_row);
   s->image = *h;
+  s->image.all = false;
   s->image.send_row = NEW(lidx, n_send);
   for (eidx i = 0; i < n_send; i++) s->image.send_row[i] = (lidx)i;
 }

@@ -22,6 +22,10 @@ struct backend {
   /* One line about the device, for logs and `info`. */
   void (*describe)(char *text, size_t size);
 
+  /* The device's own number, the same for all ranks that use it and no other in the world (a GPU's UUID).
+   * NULL: ranks share the device freely. */
+  void (*identity)(char id[16]);
+
   /* Between host arrays and memory that this backend's entries hand out, behind all work given to it so far;
    * when they return, the host array may be reused (put) or read (get). */
   void (*put)(void *there, const void *host, size_t bytes);

@@ -27,6 +27,10 @@ void watchdog_resume(void) {
   atomic_fetch_sub(&pauses, 1);
 }
 
+const char *watchdog_place(void) {
+  return atomic_load(&last_place);
+}
+
 static void give_up(void) {
   char host[256] = "?";
   gethostname(host, sizeof host - 1);

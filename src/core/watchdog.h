@@ -10,6 +10,9 @@ void watchdog_start(double seconds);
 /* Progress was made; `place` is a string literal that names where. Cheap: two relaxed stores. */
 void pulse(const char *place);
 
+/* The place of the last pulse or pause: the phase that error lines name. */
+const char *watchdog_place(void);
+
 /* Around calls that may rightly take long (METIS, HDF5): no pulse is expected until the matching resume.
  * Nests. */
 void watchdog_pause(const char *place);

@@ -39,6 +39,11 @@ with Folder() as folder:
     train(4, graph, text, folder / "again", VALUES, parts=2)
     a, b = arrays(checkpoint(folder / "2x2", 20)), arrays(checkpoint(folder / "again", 20))
     check(all(a[name].tobytes() == b[name].tobytes() for name in a), "the same grid repeats its bits")
+    # the same halo or all states: one result, and the log says which
+    for way, words in (("halo", "exchange: halo"), ("all-gather", "exchange: all-gather")):
+        train(4, graph, text, folder / way, VALUES, "--exchange", way, parts=4)
+        compare(folder / "1x1", folder / way, f"--exchange {way}")
+        check(words in (folder / way / "log.txt").read_text(), f"the log names the {way}")
     # more parts than make sense: idle ranks and a batch that does not divide
     train(3, graph, text, folder / "3x1", VALUES, parts=3)
     compare(folder / "1x1", folder / "3x1", "3x1")

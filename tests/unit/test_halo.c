@@ -61,13 +61,19 @@ static void check_edges(const struct graph *graph, const eidx *row_ptr, const gi
   mem_free(seen);
 }
 
-static void check_halo_is_minimal(const struct graph *graph) {
+/* As many halo rows as the edges need, or, in an all-gather, all that others own. */
+static void check_halo_rows(const struct graph *graph, enum halo_kind kind) {
   char *used = NEW_ZERO(char, graph->n_halo + 1);
   for (eidx e = 0; e < graph->far.n_edges; e++) used[graph->far.col[e] - graph->n_own] = 1;
+  if (kind != HALO_AUTO) CHECK_EQ(graph->halo.all, kind == HALO_ALL && world.size > 1);
+  if (graph->halo.all) CHECK_EQ(graph->n_halo, graph->n_global - graph->n_own);
+  lidx needed = 0;
   for (lidx s = 0; s < graph->n_halo; s++) {
-    CHECK(used[s]);
+    needed += used[s];
     CHECK(s == 0 || graph->halo_gid[s] > graph->halo_gid[s - 1]);
   }
+  CHECK_EQ(needed, graph->halo.needed);
+  if (!graph->halo.all) CHECK_EQ(needed, graph->n_halo);
   mem_free(used);
 }
 
@@ -83,7 +89,7 @@ static void check_exchange(const struct comm *comm, const struct graph *graph, i
   mem_free(rows);
 }
 
-/* Each rank gives 1 per halo row: an own row must end with the number of ranks that need it. */
+/* Each rank gives 1 per halo row: an own row must end with the number of ranks that hold it. */
 static void check_reduce(const struct comm *comm, const struct graph *graph, const struct made *made) {
   enum { WIDTH = 3 };
   const int64_t n = (int64_t)graph->n_own + graph->n_halo;
@@ -104,7 +110,7 @@ static void check_reduce(const struct comm *comm, const struct graph *graph, con
     mem_free(seen);
   }
   for (int64_t i = 0; i < (int64_t)graph->n_own * WIDTH; i++)
-    CHECK_EQ(rows[i], needed[graph->first + i / WIDTH]);
+    CHECK_EQ(rows[i], graph->halo.all ? comm->size - 1 : needed[graph->first + i / WIDTH]);
   mem_free(needed), mem_free(rows);
 }
 
@@ -129,23 +135,27 @@ static void check_transpose(const struct graph *graph) {
   csr_free(&out);
 }
 
-static void check_graph(struct comm *comm, const struct made *made, const gidx *first) {
+static void check_kind(struct comm *comm, const struct made *made, const gidx *first, enum halo_kind kind) {
   const gidx low = first[comm->rank], n = first[comm->rank + 1] - low;
   eidx *row_ptr = NEW(eidx, n + 1);
   for (gidx i = 0; i <= n; i++) row_ptr[i] = made->row_ptr[low + i] - made->row_ptr[low];
   const gidx *source = made->source + (made->n_edges ? made->row_ptr[low] : 0);
   struct graph graph;
-  graph_build(comm, first, row_ptr, source, &graph);
+  graph_build(comm, first, row_ptr, source, kind, &graph);
   CHECK_EQ(graph.n_own, n);
   CHECK_EQ(graph.first, low);
   check_edges(&graph, row_ptr, source);
-  check_halo_is_minimal(&graph);
+  check_halo_rows(&graph, kind);
   check_exchange(comm, &graph, 1);
   check_exchange(comm, &graph, 5);
   check_reduce(comm, &graph, made);
   check_transpose(&graph);
   graph_free(&graph);
   mem_free(row_ptr);
+}
+
+static void check_graph(struct comm *comm, const struct made *made, const gidx *first) {
+  for (enum halo_kind kind = HALO_AUTO; kind <= HALO_ALL; kind++) check_kind(comm, made, first, kind);
 }
 
 static void test_split(gidx n, int most, uint64_t seed) {
@@ -178,6 +188,26 @@ static void test_gap(void) {
   made_free(&made);
 }
 
+/* Full graphs are gathered, sparse ones exchange halos; the choice is that of all ranks together. */
+static void test_choice(void) {
+  CHECK(halo_takes_all(7, 8) && !halo_takes_all(6, 8) && !halo_takes_all(0, 0));
+  CHECK(halo_takes_all((int64_t)1 << 40, (int64_t)1 << 40));
+  for (int dense = 0; dense < 2; dense++) {
+    struct made made = make(400, dense ? 400 : 2, 9);
+    gidx *first = NEW(gidx, world.size + 1);
+    rows_split(made.n, made.row_ptr, NULL, 0, world.size, first);
+    const gidx low = first[world.rank], n = first[world.rank + 1] - low;
+    eidx *row_ptr = NEW(eidx, n + 1);
+    for (gidx i = 0; i <= n; i++) row_ptr[i] = made.row_ptr[low + i] - made.row_ptr[low];
+    struct graph graph;
+    graph_build(&world, first, row_ptr, made.source + made.row_ptr[low], HALO_AUTO, &graph);
+    CHECK_EQ(graph.halo.all, dense && world.size > 1);
+    graph_free(&graph);
+    mem_free(row_ptr), mem_free(first);
+    made_free(&made);
+  }
+}
+
 int main(int argc, char **argv) {
   test_start(&argc, &argv);
   CHECK_FINE(transport_mpi.open(&world));
@@ -189,6 +219,7 @@ int main(int argc, char **argv) {
   test_split(0, 0, 8);
   for (int r = 0; r < world.size; r++) test_one_owner(r);
   test_gap();
+  test_choice();
   transport_mpi.close(&world);
   CHECK_EQ(mem_held(), 0);
   return test_end();

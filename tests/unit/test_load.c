@@ -85,11 +85,11 @@ static void check_share(struct connectome_file *file, const gidx *first, const s
 /* All ranks' edges are the file's; halo rows receive the node id of their source. */
 static void check_graph(struct connectome_file *file, const gidx *first) {
   struct graph graph;
-  CHECK_FINE(load_graph(&world, file, first, &graph));
+  CHECK_FINE(load_graph(&world, file, first, HALO_NEEDED, &graph));
   int64_t n_edges = graph.near.n_edges + graph.far.n_edges;
   comm_sum_i64(&world, &n_edges, 1);
   CHECK_EQ(n_edges, connectome_facts(file)->n_edges);
-  check_share(file, first, &graph);
+  check_share(file, first, HALO_NEEDED, &graph);
   gidx *rows = NEW(gidx, (int64_t)graph.n_own + graph.n_halo);
   for (lidx i = 0; i < graph.n_own; i++) rows[i] = graph.first + i;
   world.via->exchange_begin(&world, &graph.halo, rows, graph.n_own, sizeof *rows);
@@ -133,7 +133,7 @@ static void test_parallel(void) {
   struct graph graph;
   CHECK_FINE(connectome_open(&world, path, &file));
   load_split(&world, file, world.size, first);
-  const struct status s = load_graph(&world, file, first, &graph);
+  const struct status s = load_graph(&world, file, first, HALO_NEEDED, &graph);
   CHECK_EQ(s.code, EXIT_INPUT);
   CHECK(strstr(s.text, "--duplicates sum") != NULL);
   connectome_close(file);

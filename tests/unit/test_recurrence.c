@@ -32,7 +32,8 @@ static lidx own_nodes(const struct graph *g, const int *all, int n, lidx **rows,
   return count;
 }
 
-static void build_graph(const struct comm *comm, const struct model *m, struct share *s) {
+static void build_graph(const struct comm *comm, const struct model *m, enum halo_kind kind,
+                        struct share *s) {
   s->first_of_rank = NEW(gidx, comm->size + 1);
   rows_split(m->N, m->row_ptr, NULL, 0, comm->size, s->first_of_rank);
   const gidx first = s->first_of_rank[comm->rank], last = s->first_of_rank[comm->rank + 1];
@@ -41,7 +42,7 @@ static void build_graph(const struct comm *comm, const struct model *m, struct s
   gidx *source = NEW(gidx, n);
   for (gidx i = first; i <= last; i++) row_ptr[i - first] = m->row_ptr[i] - from;
   for (eidx e = 0; e < n; e++) source[e] = m->source[from + e];
-  graph_build(comm, s->first_of_rank, row_ptr, source, &s->graph);
+  graph_build(comm, s->first_of_rank, row_ptr, source, kind, &s->graph);
   mem_free(row_ptr), mem_free(source);
 }
 
@@ -73,9 +74,10 @@ static void put_inputs(const struct share *s, const struct model *m) {
   take_rows(be->d_output(r), s->net.n_out, m->d_output, m->n_out, s->first_out, m);
 }
 
-static void share_open(const struct comm *comm, const struct model *m, int n_threads, struct share *s) {
+static void share_open(const struct comm *comm, const struct model *m, enum halo_kind kind, int n_threads,
+                       struct share *s) {
   memset(s, 0, sizeof *s);
-  build_graph(comm, m, s);
+  build_graph(comm, m, kind, s);
   s->net = (struct recur_net){.graph = &s->graph, .shape = {m->B, m->T, m->M}, .want_gradient = true};
   s->net.n_in = own_nodes(&s->graph, m->in, m->n_in, &s->in, &s->first_in);
   s->net.n_out = own_nodes(&s->graph, m->out, m->n_out, &s->out, &s->first_out);
@@ -132,9 +134,10 @@ static void results_free(struct results *r) {
   for (int i = 0; i < RESULTS; i++) mem_free(r->x[i]);
 }
 
-static struct results run(const struct comm *comm, const struct model *m, int n_threads) {
+static struct results run(const struct comm *comm, const struct model *m, enum halo_kind kind,
+                          int n_threads) {
   struct share s;
-  share_open(comm, m, n_threads, &s);
+  share_open(comm, m, kind, n_threads, &s);
   recurrence_forward(&s.window, comm);
   recurrence_backward(&s.window, comm);
   struct results r = collect(comm, &s, m);
@@ -159,13 +162,15 @@ static void check_result(int which, double error, double limit, const char *agai
 static void test_split(struct comm *comm, struct comm *alone, const struct model *m) {
   struct model_result w = model_run(m);
   const double *const want[] = {w.output, w.d_value, w.d_leak, w.d_bias, w.d_drive, w.d_start};
-  struct results split = run(comm, m, 1), again = run(comm, m, 3), one = run(alone, m, 1);
+  struct results split = run(comm, m, HALO_NEEDED, 1), again = run(comm, m, HALO_NEEDED, 3),
+                 one = run(alone, m, HALO_AUTO, 1), all = run(comm, m, HALO_ALL, 2);
   for (int i = 0; i < RESULTS; i++) {
     check_result(i, model_error(split.x[i], want[i], split.n[i]), 1e-6, "float64");
     check_result(i, distance(split.x[i], one.x[i], split.n[i]), 1e-6, "one rank");
     CHECK(split.n[i] == 0 || !memcmp(split.x[i], again.x[i], (size_t)split.n[i] * sizeof(float)));
+    check_result(i, distance(all.x[i], split.x[i], split.n[i]), 1e-7, "the exchange of halos");
   }
-  results_free(&split), results_free(&again), results_free(&one);
+  results_free(&split), results_free(&again), results_free(&one), results_free(&all);
   model_result_free(&w);
 }
 
