@@ -89,7 +89,7 @@ static void check_graph(struct connectome_file *file, const gidx *first) {
   int64_t n_edges = graph.near.n_edges + graph.far.n_edges;
   comm_sum_i64(&world, &n_edges, 1);
   CHECK_EQ(n_edges, connectome_facts(file)->n_edges);
-  check_share(file, first, HALO_NEEDED, &graph);
+  check_share(file, first, &graph);
   gidx *rows = NEW(gidx, (int64_t)graph.n_own + graph.n_halo);
   for (lidx i = 0; i < graph.n_own; i++) rows[i] = graph.first + i;
   world.via->exchange_begin(&world, &graph.halo, rows, graph.n_own, sizeof *rows);
