@@ -15,7 +15,12 @@ static struct status check_format(struct h5_file *h5) {
   char *format = h5_text(h5, "/", "format");
   struct status s = fine();
   int64_t version = 0;
-  if (!format)
+  if (h5_text_varies(h5, "/", "format"))
+    s = failure(EXIT_INPUT,
+                "%s: its texts are of variable length, which are not read: it was not written by this "
+                "version; make it again",
+                h5->path);
+  else if (!format)
     s = failure(
         EXIT_INPUT,
         "%s: an HDF5 file, but not a fascicle graph (no attribute 'format'); `fascicle convert` makes one",
@@ -60,46 +65,53 @@ static struct status take_facts(struct h5_file *h5, struct connectome_facts *f) 
   TRY(take_number(h5, "/", "parallel_edges", 0, 1, &parallel));
   if (!h5_is_group(h5, "/order")) return missing(h5, "group /order");
   TRY(take_number(h5, "/order", "blocks", 0, 1 << 30, &blocks));
+  if (f->n_edges && !least)
+    return failure(EXIT_INPUT, "%s: attribute 'min_delay' is 0; the shortest is 1 step", h5->path);
   f->min_delay = (int)least, f->max_delay = (int)most, f->constant_delay = least == most;
   f->parallel_edges = parallel, f->n_blocks = (int)blocks;
   return fine();
 }
 
-/* One-dimensional, of the length and type promised. */
+enum presence { REQUIRED, OPTIONAL, UNWRITTEN /* required, but its values may all be the fill value */ };
+
+/* One-dimensional, of the length and type promised, with room in the file for so much. */
 static struct status check_set(struct h5_file *h5, const char *path, enum ftype type, int64_t n,
-                               bool required) {
+                               enum presence presence) {
   struct h5_shape shape;
-  if (!h5_shape(h5, path, &shape)) return required ? missing(h5, path) : fine();
+  if (!h5_shape(h5, path, &shape)) return presence == OPTIONAL ? fine() : missing(h5, path);
   if (shape.rank != 1 || shape.n != n)
     return failure(EXIT_INPUT, "%s: damaged: %s holds %lld elements, not %lld", h5->path, path,
                    (long long)shape.n, (long long)n);
   if (shape.type != type)
     return failure(EXIT_INPUT, "%s: damaged: %s is not of type %s", h5->path, path, ftype_name(type));
+  if (!shape.whole && presence != UNWRITTEN)
+    return failure(EXIT_INPUT, "%s: damaged: %s was never written, or not all of it", h5->path, path);
   return fine();
 }
 
 static struct status check_sets(struct h5_file *h5, struct connectome_facts *f) {
   char path[CONNECTOME_NAME];
   const char *p = f->population;
-  TRY(check_set(h5, node_path(p, "0/body_id", path), F_U64, f->n_nodes, true));
+  TRY(check_set(h5, node_path(p, "0/body_id", path), F_U64, f->n_nodes, REQUIRED));
   f->has_names = h5_has(h5, node_path(p, "0/name", path));
-  TRY(check_set(h5, edge_path(p, "source_node_id", path), F_U32, f->n_edges, true));
+  TRY(check_set(h5, edge_path(p, "source_node_id", path), F_U32, f->n_edges, REQUIRED));
   f->packed = f->n_edges && !h5_has_attribute(h5, path, "crc32");
-  TRY(check_set(h5, edge_path(p, "target_node_id", path), F_U32, f->n_edges, true));
-  TRY(check_set(h5, edge_path(p, "0/impulse", path), F_I16, f->n_edges, true));
-  TRY(check_set(h5, edge_path(p, "0/delay_steps", path), F_U16, f->n_edges, true));
-  TRY(check_set(h5, edge_path(p, "0/nsyns", path), F_U32, f->n_edges, false));
+  TRY(check_set(h5, edge_path(p, "target_node_id", path), F_U32, f->n_edges, REQUIRED));
+  TRY(check_set(h5, edge_path(p, "0/impulse", path), F_I16, f->n_edges, REQUIRED));
+  TRY(check_set(h5, edge_path(p, "0/delay_steps", path), F_U16, f->n_edges,
+                f->constant_delay ? UNWRITTEN : REQUIRED));
+  TRY(check_set(h5, edge_path(p, "0/nsyns", path), F_U32, f->n_edges, OPTIONAL));
   f->has_counts = h5_has(h5, path);
-  TRY(check_set(h5, "/order/row_ptr", F_I64, f->n_nodes + 1, true));
+  TRY(check_set(h5, "/order/row_ptr", F_I64, f->n_nodes + 1, REQUIRED));
   f->ordered = h5_has(h5, "/order/row_of_node");
-  if (f->ordered) TRY(check_set(h5, "/order/row_of_node", F_U32, f->n_nodes, true));
-  if (f->ordered) TRY(check_set(h5, "/order/node_of_row", F_U32, f->n_nodes, true));
-  if (f->n_blocks) TRY(check_set(h5, "/order/block", F_I64, (int64_t)f->n_blocks + 1, true));
+  if (f->ordered) TRY(check_set(h5, "/order/row_of_node", F_U32, f->n_nodes, REQUIRED));
+  if (f->ordered) TRY(check_set(h5, "/order/node_of_row", F_U32, f->n_nodes, REQUIRED));
+  if (f->n_blocks) TRY(check_set(h5, "/order/block", F_I64, (int64_t)f->n_blocks + 1, REQUIRED));
   f->streamable = h5_is_group(h5, "/out");
-  if (f->streamable) TRY(check_set(h5, "/out/ptr", F_I64, f->n_nodes + 1, true));
-  if (f->streamable) TRY(check_set(h5, "/out/target_row", F_U32, f->n_edges, true));
-  if (f->streamable) TRY(check_set(h5, "/out/weight", F_I16, f->n_edges, true));
-  if (f->streamable) TRY(check_set(h5, "/out/delay", F_U16, f->n_edges, true));
+  if (f->streamable) TRY(check_set(h5, "/out/ptr", F_I64, f->n_nodes + 1, REQUIRED));
+  if (f->streamable) TRY(check_set(h5, "/out/target_row", F_U32, f->n_edges, REQUIRED));
+  if (f->streamable) TRY(check_set(h5, "/out/weight", F_I16, f->n_edges, REQUIRED));
+  if (f->streamable) TRY(check_set(h5, "/out/delay", F_U16, f->n_edges, REQUIRED));
   return fine();
 }
 
@@ -317,7 +329,7 @@ void connectome_column(struct connectome_file *file, const char *name, struct no
   snprintf(part, sizeof part, "0/%s", name);
   node_path(p, part, path);
   if (is_reserved_column(name) || strchr(name, '/') || !h5_shape(&file->h5, path, &shape)) return;
-  if (shape.rank != 1 || shape.n != n) broken(file, path, 0, shape.n);
+  if (shape.rank != 1 || shape.n != n || !shape.whole) broken(file, path, 0, shape.n);
   column->name = mem_string(name);
   snprintf(part, sizeof part, "0/@library/%s", name);
   if (h5_has(&file->h5, node_path(p, part, labels)))
@@ -333,7 +345,11 @@ char **connectome_column_names(struct connectome_file *file) {
   char **names = h5_members(&file->h5, node_path(file->facts.population, "0", path));
   int kept = 0;
   for (int i = 0; names[i]; i++) {
-    if (is_reserved_column(names[i]))
+    struct h5_shape shape;
+    char part[CONNECTOME_NAME - 64];
+    const bool fits = snprintf(part, sizeof part, "0/%s", names[i]) < (int)sizeof part;
+    if (!fits || is_reserved_column(names[i]) ||
+        !h5_shape(&file->h5, node_path(file->facts.population, part, path), &shape))
       mem_free(names[i]);
     else
       names[kept++] = names[i];

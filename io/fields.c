@@ -152,7 +152,12 @@ static struct status check_kind(struct h5_file *h5, const char *kind, char **met
   int64_t version = 0;
   char *format = h5_text(h5, "/", "format");
   struct status s = fine();
-  if (!format)
+  if (h5_text_varies(h5, "/", "format"))
+    s = failure(EXIT_INPUT,
+                "%s: its texts are of variable length, which are not read: it was not written by this "
+                "version; make it again",
+                h5->path);
+  else if (!format)
     s = failure(EXIT_INPUT, "%s: an HDF5 file, but not a %s (no attribute 'format')", h5->path, kind);
   else if (strcmp(format, kind))
     s = failure(EXIT_INPUT, "%s: holds a '%.60s', not a '%s'", h5->path, format, kind);
@@ -209,7 +214,7 @@ static struct status check_shape(struct fields_file *file, const struct field *f
 
 struct status fields_read(const struct comm *comm, struct fields_file *file, const struct field *field) {
   TRY(agree(comm, check_shape(file, field)));
-  h5_read(&file->h5, field->name, field->type, field->first, field->n_local, field->data);
+  h5_read_rows(&file->h5, field->name, field->type, field->first, field->n_local, field->width, field->data);
   return fine();
 }
 
@@ -224,7 +229,7 @@ static uint64_t checksum_stored(struct h5_file *h5, const char *name, const stru
   uint64_t sum = 0;
   for (int64_t at = first; at < end; at += piece) {
     const int64_t n = end - at < piece ? end - at : piece;
-    h5_read(h5, name, shape->type, at, n, room);
+    h5_read_rows(h5, name, shape->type, at, n, shape->width, room);
     sum += checksum(room, shape->type, at, n, (int)shape->width);
   }
   mem_free(room);
@@ -236,9 +241,9 @@ static struct status verify_field(const struct comm *comm, struct h5_file *h5, c
   struct h5_shape shape;
   char *stored = h5_text(h5, name, "checksum"), computed[20];
   h5_shape(h5, name, &shape);
-  if (!stored || shape.type == F_OTHER) {
+  if (!stored || shape.type == F_OTHER || !shape.whole || shape.width > INT32_MAX) {
     mem_free(stored);
-    return agree(comm, failure(EXIT_INPUT, "%s: field '%s' has no checksum", path, name));
+    return agree(comm, failure(EXIT_INPUT, "%s: field '%s' is not whole or has no checksum", path, name));
   }
   const int64_t first = shape.n * comm->rank / comm->size, end = shape.n * (comm->rank + 1) / comm->size;
   checksum_text(sum_over(comm, checksum_stored(h5, name, &shape, first, end)), computed);
@@ -250,19 +255,17 @@ static struct status verify_field(const struct comm *comm, struct h5_file *h5, c
   return agree(comm, s);
 }
 
-/* All datasets below a group. */
-static struct status verify_group(const struct comm *comm, struct h5_file *h5, const char *path,
-                                  const char *group) {
-  char **names = h5_members(h5, *group ? group : "/"), name[1024];
-  struct status s = fine();
-  for (int i = 0; names[i] && !s.code; i++) {
-    snprintf(name, sizeof name, "%s%s%s", group, *group ? "/" : "", names[i]);
-    s = h5_is_group(h5, name) ? verify_group(comm, h5, path, name) : verify_field(comm, h5, path, name);
-  }
-  texts_free(names);
-  return s;
+struct verification {
+  const struct comm *comm;
+  struct h5_file *h5;
+  const char *path;
+};
+
+static struct status visit_field(void *self, const char *name) {
+  const struct verification *v = self;
+  return verify_field(v->comm, v->h5, v->path, name);
 }
 
 struct status fields_verify(const struct comm *comm, struct fields_file *file, const char *path) {
-  return verify_group(comm, &file->h5, path, "");
+  return h5_walk(&file->h5, visit_field, &(struct verification){comm, &file->h5, path});
 }

@@ -39,9 +39,11 @@ _Noreturn void h5_refuse(const struct h5_file *file, const char *what, const cha
   DIE(EXIT_INPUT, "%s: %s: %s", file->path, what, why);
 }
 
-/* The library must not print its own stacks: one line is ours to print. */
+/* The library must not print its own stacks: one line is ours to print. Nor load code that a file asks for.
+ */
 static void silence(void) {
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  H5PLset_loading_state(0);
 }
 
 /* ---- types ---- */
@@ -81,25 +83,37 @@ enum ftype h5_type_of(hid_t type) {
   return F_OTHER;
 }
 
-static hid_t text_type(H5T_cset_t letters) {
-  const hid_t type = H5Tcopy(H5T_C_S1);
-  if (type < 0 || H5Tset_size(type, H5T_VARIABLE) < 0 || H5Tset_cset(type, letters) < 0)
-    DIE(EXIT_RUNTIME, "HDF5: no text type");
-  return type;
+/* ---- open and close ---- */
+
+static herr_t refuse_link(const char *from, const char *group, const char *file, const char *object,
+                          unsigned *flags, hid_t access, void *unused) {
+  (void)from, (void)group, (void)file, (void)object, (void)flags, (void)access, (void)unused;
+  return -1;
 }
 
-/* ---- open and close ---- */
+void h5_set_links(struct h5_file *file) {
+  file->links = H5Pcreate(H5P_LINK_ACCESS);
+  H5Pset_elink_cb((hid_t)file->links, refuse_link, NULL);
+}
+
+/* All attributes of an object stand in its header, which has a checksum; large heaps of them have none. */
+static void keep_attributes_in_header(hid_t creation) {
+  H5Pset_attr_phase_change(creation, 1000, 500);
+}
 
 struct status h5_create(const char *path, struct h5_file *file) {
   silence();
   *file = (struct h5_file){.writing = true};
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-  /* Formats of 1.8 to 1.10: read everywhere, and no "being written" mark that outlives a kill. */
-  H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110);
+  const hid_t creation = H5Pcreate(H5P_FILE_CREATE);
+  /* The format of 1.10: every piece of metadata has a checksum, so that a turned bit is an error, not a
+   * crash. */
+  H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
+  keep_attributes_in_header(creation);
   errno = 0;
-  file->id = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  file->id = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
   const int why = errno;
-  H5Pclose(access);
+  H5Pclose(access), H5Pclose(creation);
   if (file->id < 0) {
     char reason[256];
     h5_reason(reason, sizeof reason);
@@ -107,6 +121,7 @@ struct status h5_create(const char *path, struct h5_file *file) {
   }
   file->path = mem_string(path);
   file->discard = mem_string(path);
+  h5_set_links(file);
   return fine();
 }
 
@@ -140,6 +155,7 @@ struct status h5_open(const char *path, struct h5_file *file) {
   file->id = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
   if (file->id < 0) return open_failure(path, errno);
   file->path = mem_string(path);
+  h5_set_links(file);
   return fine();
 }
 
@@ -148,102 +164,9 @@ void h5_close(struct h5_file *file) {
   watchdog_pause("HDF5 close");
   CHECK_H5(file, "its end", H5Fclose(file->id));
   watchdog_resume();
+  H5Pclose((hid_t)file->links);
   mem_free(file->path), mem_free(file->discard);
   *file = (struct h5_file){0};
-}
-
-/* ---- attributes ---- */
-
-static void put_attribute(struct h5_file *file, const char *at, const char *name, hid_t stored, hid_t memory,
-                          int n, const void *values) {
-  const hsize_t dims = (hsize_t)n;
-  const hid_t space = n == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, NULL);
-  const hid_t object = CHECK_H5(file, at, H5Oopen(file->id, at, H5P_DEFAULT));
-  const hid_t attribute =
-      CHECK_H5(file, name, H5Acreate2(object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT));
-  CHECK_H5(file, name, H5Awrite(attribute, memory, values));
-  H5Aclose(attribute), H5Oclose(object), H5Sclose(space);
-}
-
-void h5_put_text(struct h5_file *file, const char *at, const char *name, const char *text) {
-  const hid_t type = text_type(H5T_CSET_UTF8);
-  put_attribute(file, at, name, type, type, 1, &text);
-  H5Tclose(type);
-}
-
-void h5_put_values(struct h5_file *file, const char *at, const char *name, enum ftype type, int n,
-                   const void *values) {
-  put_attribute(file, at, name, h5_stored_type(type), h5_memory_type(type), n, values);
-}
-
-void h5_put_number(struct h5_file *file, const char *at, const char *name, int64_t value) {
-  h5_put_values(file, at, name, F_I64, 1, &value);
-}
-
-void h5_put_choice(struct h5_file *file, const char *at, const char *name, int n, const char *const *word,
-                   int chosen) {
-  const hid_t type = CHECK_H5(file, name, H5Tenum_create(H5T_STD_U8LE)), space = H5Screate(H5S_SCALAR);
-  for (uint8_t i = 0; i < n; i++) CHECK_H5(file, name, H5Tenum_insert(type, word[i], &i));
-  const hid_t attribute = CHECK_H5(
-      file, name, H5Acreate_by_name(file->id, at, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-  const uint8_t value = (uint8_t)chosen;
-  CHECK_H5(file, name, H5Awrite(attribute, type, &value));
-  H5Aclose(attribute), H5Sclose(space), H5Tclose(type);
-}
-
-bool h5_has_attribute(struct h5_file *file, const char *at, const char *name) {
-  return H5Aexists_by_name(file->id, at, name, H5P_DEFAULT) > 0;
-}
-
-static hid_t open_attribute(struct h5_file *file, const char *at, const char *name) {
-  if (!h5_has_attribute(file, at, name)) return -1;
-  return CHECK_H5(file, name, H5Aopen_by_name(file->id, at, name, H5P_DEFAULT, H5P_DEFAULT));
-}
-
-/* Texts of variable length, as we write them, or of fixed length, as other writers may. */
-static char *read_text(struct h5_file *file, const char *name, hid_t attribute, hid_t type) {
-  if (H5Tis_variable_str(type) > 0) {
-    char *text = NULL;
-    const hid_t memory = text_type(H5Tget_cset(type)); /* HDF5 does not turn ASCII into UTF-8 */
-    CHECK_H5(file, name, H5Aread(attribute, memory, &text));
-    H5Tclose(memory);
-    char *copy = mem_string(text ? text : "");
-    H5free_memory(text);
-    return copy;
-  }
-  char *copy = NEW_ZERO(char, (int64_t)H5Tget_size(type) + 1);
-  CHECK_H5(file, name, H5Aread(attribute, type, copy));
-  return copy;
-}
-
-char *h5_text(struct h5_file *file, const char *at, const char *name) {
-  const hid_t attribute = open_attribute(file, at, name);
-  if (attribute < 0) return NULL;
-  const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-  char *text = NULL;
-  if (H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1)
-    text = read_text(file, name, attribute, type);
-  H5Sclose(space), H5Tclose(type), H5Aclose(attribute);
-  return text;
-}
-
-static bool read_scalar(struct h5_file *file, const char *at, const char *name, H5T_class_t class,
-                        hid_t memory, void *value) {
-  const hid_t attribute = open_attribute(file, at, name);
-  if (attribute < 0) return false;
-  const hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
-  const bool right = H5Tget_class(type) == class && H5Sget_simple_extent_npoints(space) == 1;
-  if (right) CHECK_H5(file, name, H5Aread(attribute, memory, value));
-  H5Sclose(space), H5Tclose(type), H5Aclose(attribute);
-  return right;
-}
-
-bool h5_number(struct h5_file *file, const char *at, const char *name, int64_t *value) {
-  return read_scalar(file, at, name, H5T_INTEGER, H5T_NATIVE_INT64, value);
-}
-
-bool h5_real(struct h5_file *file, const char *at, const char *name, double *value) {
-  return read_scalar(file, at, name, H5T_FLOAT, H5T_NATIVE_DOUBLE, value);
 }
 
 /* ---- objects ---- */
@@ -256,7 +179,7 @@ bool h5_has(struct h5_file *file, const char *path) {
     if (*at && *at != '/') continue;
     const char kept = *at;
     *at = 0;
-    if (strcmp(part, "/") && *part && H5Lexists(file->id, part, H5P_DEFAULT) <= 0) return false;
+    if (strcmp(part, "/") && *part && H5Lexists(file->id, part, h5_links(file)) <= 0) return false;
     *at = kept;
     if (!kept) return true;
   }
@@ -264,7 +187,7 @@ bool h5_has(struct h5_file *file, const char *path) {
 
 static bool is_kind(struct h5_file *file, const char *path, H5I_type_t kind) {
   if (!h5_has(file, path)) return false;
-  const hid_t object = CHECK_H5(file, path, H5Oopen(file->id, path, H5P_DEFAULT));
+  const hid_t object = CHECK_H5(file, path, H5Oopen(file->id, path, h5_links(file)));
   const bool is = H5Iget_type(object) == kind;
   H5Oclose(object);
   return is;
@@ -274,6 +197,7 @@ bool h5_is_group(struct h5_file *file, const char *path) {
   return is_kind(file, path, H5I_GROUP);
 }
 
+/* Make the groups on the way to an object. */
 static hid_t with_groups(void) {
   const hid_t links = H5Pcreate(H5P_LINK_CREATE);
   H5Pset_create_intermediate_group(links, 1);
@@ -281,19 +205,25 @@ static hid_t with_groups(void) {
 }
 
 void h5_make_group(struct h5_file *file, const char *path) {
-  const hid_t links = with_groups();
-  const hid_t group = CHECK_H5(file, path, H5Gcreate2(file->id, path, links, H5P_DEFAULT, H5P_DEFAULT));
-  H5Gclose(group), H5Pclose(links);
+  const hid_t links = with_groups(), creation = H5Pcreate(H5P_GROUP_CREATE);
+  keep_attributes_in_header(creation);
+  const hid_t group = CHECK_H5(file, path, H5Gcreate2(file->id, path, links, creation, H5P_DEFAULT));
+  H5Gclose(group), H5Pclose(creation), H5Pclose(links);
 }
 
 void h5_link(struct h5_file *file, const char *path, const char *second) {
   CHECK_H5(file, second, H5Lcreate_hard(file->id, path, file->id, second, H5P_DEFAULT, H5P_DEFAULT));
 }
 
+/* More than any file of ours holds: groups within themselves would have no end. */
+enum { MOST_OBJECTS = 100000 };
+
 char **h5_members(struct h5_file *file, const char *path) {
-  const hid_t group = CHECK_H5(file, path, H5Gopen2(file->id, path, H5P_DEFAULT));
+  const hid_t group = CHECK_H5(file, path, H5Oopen(file->id, path, h5_links(file)));
+  if (H5Iget_type(group) != H5I_GROUP) h5_refuse(file, path, "is not a group");
   H5G_info_t info;
   CHECK_H5(file, path, H5Gget_info(group, &info));
+  if (info.nlinks > MOST_OBJECTS) h5_refuse(file, path, "holds too many objects to be a group of ours");
   char **names = NEW_ZERO(char *, (int64_t)info.nlinks + 1);
   for (hsize_t i = 0; i < info.nlinks; i++) {
     char name[512];
@@ -305,6 +235,35 @@ char **h5_members(struct h5_file *file, const char *path) {
   return names;
 }
 
+struct walk {
+  struct h5_file *file;
+  struct status (*visit)(void *self, const char *path);
+  void *self;
+  int seen;
+};
+
+static struct status walk_group(struct walk *w, const char *group) {
+  struct status s = fine();
+  char path[1024], **names = h5_members(w->file, *group ? group : "/");
+  for (int i = 0; names[i] && !s.code; i++) {
+    if (++w->seen > MOST_OBJECTS)
+      h5_refuse(w->file, "/", "holds too many objects, or groups within themselves");
+    if (snprintf(path, sizeof path, "%s%s%s", group, *group ? "/" : "", names[i]) >= (int)sizeof path)
+      continue;
+    if (is_kind(w->file, path, H5I_GROUP))
+      s = walk_group(w, path);
+    else if (is_kind(w->file, path, H5I_DATASET))
+      s = w->visit(w->self, path);
+  }
+  texts_free(names);
+  return s;
+}
+
+struct status h5_walk(struct h5_file *file, struct status (*visit)(void *self, const char *path),
+                      void *self) {
+  return walk_group(&(struct walk){file, visit, self, 0}, "");
+}
+
 void texts_free(char **texts) {
   for (char **t = texts; t && *t; t++) mem_free(*t);
   mem_free(texts);
@@ -313,7 +272,9 @@ void texts_free(char **texts) {
 /* ---- datasets ---- */
 
 hid_t h5_open_dataset(struct h5_file *file, const char *path) {
-  return CHECK_H5(file, path, H5Dopen2(file->id, path, H5P_DEFAULT));
+  const hid_t set = CHECK_H5(file, path, H5Oopen(file->id, path, h5_links(file)));
+  if (H5Iget_type(set) != H5I_DATASET) h5_refuse(file, path, "is not a dataset");
+  return set;
 }
 
 hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_t n, int width,
@@ -326,16 +287,49 @@ hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_
   return set;
 }
 
-struct h5_shape h5_shape_of(struct h5_file *file, const char *path, hid_t set) {
-  struct h5_shape shape = {.width = 1};
-  const hid_t type = CHECK_H5(file, path, H5Dget_type(set)), space = CHECK_H5(file, path, H5Dget_space(set));
+/* Bytes of one element, and the elements of a chunk; 0 when it is not chunked. */
+static int64_t chunk_elements(hid_t made) {
+  hsize_t chunk[H5S_MAX_RANK];
+  if (H5Pget_layout(made) != H5D_CHUNKED) return 0;
+  const int rank = H5Pget_chunk(made, H5S_MAX_RANK, chunk);
+  int64_t n = 1;
+  for (int i = 0; i < rank; i++)
+    if (__builtin_mul_overflow(n, (int64_t)chunk[i], &n)) return INT64_MAX;
+  return n;
+}
+
+/* Rows and elements per row, so that neither they nor their bytes overflow. */
+static void take_dims(struct h5_file *file, const char *path, hid_t space, int64_t element,
+                      struct h5_shape *shape) {
   hsize_t dims[H5S_MAX_RANK] = {0};
-  shape.rank = (int)CHECK_H5(file, path, H5Sget_simple_extent_dims(space, dims, NULL));
+  int64_t bytes = 2 * element; /* with room to spare for sums of offsets */
+  shape->rank = (int)CHECK_H5(file, path, H5Sget_simple_extent_dims(space, dims, NULL));
+  shape->n = shape->rank > 0 ? (int64_t)dims[0] : 1, shape->width = 1;
+  bool fits = shape->n >= 0 && !__builtin_mul_overflow(bytes, shape->n, &bytes);
+  for (int i = 1; i < shape->rank; i++)
+    fits = fits && dims[i] <= INT64_MAX / 16 && !__builtin_mul_overflow(bytes, (int64_t)dims[i], &bytes) &&
+           !__builtin_mul_overflow(shape->width, (int64_t)dims[i], &shape->width);
+  if (!fits || shape->width > INT64_MAX / 16) h5_refuse(file, path, "claims more elements than can be");
+}
+
+struct h5_shape h5_shape_of(struct h5_file *file, const char *path, hid_t set) {
+  /* Deflate makes at most 1032 bytes of one. */
+  enum { MOST_DEFLATED = 1100 };
+  struct h5_shape shape = {.width = 1};
+  hsize_t in_file;
+  const hid_t type = CHECK_H5(file, path, H5Dget_type(set)), space = CHECK_H5(file, path, H5Dget_space(set));
+  const hid_t made = CHECK_H5(file, path, H5Dget_create_plist(set));
+  if (H5Fget_filesize((hid_t)file->id, &in_file) < 0 || file->writing) in_file = INT64_MAX;
+  const int64_t element = (int64_t)H5Tget_size(type), chunk = chunk_elements(made);
+  take_dims(file, path, space, element, &shape);
   shape.type = h5_type_of(type);
-  shape.n = shape.rank > 0 ? (int64_t)dims[0] : 1;
-  for (int i = 1; i < shape.rank; i++) shape.width *= (int64_t)dims[i];
   shape.stored = (int64_t)H5Dget_storage_size(set);
-  H5Sclose(space), H5Tclose(type);
+  shape.chunk_bytes = chunk > INT64_MAX / element ? INT64_MAX : chunk * element;
+  const int64_t bytes = shape.n * shape.width * element, most = (int64_t)in_file;
+  shape.whole = shape.stored >= 0 && shape.stored <= most && H5Pget_layout(made) != H5D_VIRTUAL &&
+                H5Pget_external_count(made) == 0 &&
+                bytes <= (chunk ? MOST_DEFLATED * shape.stored : shape.stored);
+  H5Pclose(made), H5Sclose(space), H5Tclose(type);
   return shape;
 }
 
@@ -364,15 +358,6 @@ void h5_write_constant(struct h5_file *file, const char *path, enum ftype type, 
   CHECK_H5(file, path, H5Dclose(h5_make_dataset(file, path, h5_stored_type(type), n, 1, layout)));
 }
 
-void h5_write_texts(struct h5_file *file, const char *path, int64_t n, char *const *text) {
-  const hid_t type = text_type(H5T_CSET_UTF8), set = h5_make_dataset(file, path, type, n, 1, H5P_DEFAULT);
-  if (n > 0) CHECK_H5(file, path, H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text));
-  H5Tclose(type);
-  CHECK_H5(file, path, H5Dclose(set));
-  const uint32_t sum = h5_texts_sum(n, text);
-  h5_put_values(file, path, H5_CHECKSUMS, F_U32, 1, &sum);
-}
-
 void h5_read_plain(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,
                    enum ftype type, int64_t first, int64_t n, void *data) {
   const hid_t space = CHECK_H5(file, path, H5Dget_space(set));
@@ -385,12 +370,36 @@ void h5_read_plain(struct h5_file *file, const char *path, hid_t set, const stru
   H5Sclose(memory), H5Sclose(space);
 }
 
+/* Only what we write is read: plain numbers, in the file itself, shuffled and deflated at most. */
+static void refuse_strange(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape) {
+  if (shape->type == F_OTHER) h5_refuse(file, path, "does not hold numbers of a type that fascicle writes");
+  if (!shape->whole) h5_refuse(file, path, "was never written, or not all of it, or lies in another file");
+  if (shape->chunk_bytes > H5_MOST_CHUNK) h5_refuse(file, path, "is stored in larger chunks than ours");
+  const hid_t made = CHECK_H5(file, path, H5Dget_create_plist(set));
+  const int n = H5Pget_nfilters(made);
+  for (int i = 0; i < n; i++) {
+    unsigned flags, config;
+    size_t none = 0;
+    const H5Z_filter_t filter = H5Pget_filter2(made, (unsigned)i, &flags, &none, NULL, 0, NULL, &config);
+    if (filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_DEFLATE)
+      h5_refuse(file, path, "is stored with a filter that fascicle does not write");
+  }
+  H5Pclose(made);
+}
+
 void h5_read(struct h5_file *file, const char *path, enum ftype type, int64_t first, int64_t n, void *data) {
+  h5_read_rows(file, path, type, first, n, 1, data);
+}
+
+void h5_read_rows(struct h5_file *file, const char *path, enum ftype type, int64_t first, int64_t n,
+                  int64_t width, void *data) {
   if (n == 0) return;
   const hid_t set = h5_open_dataset(file, path);
   const struct h5_shape shape = h5_shape_of(file, path, set);
   if (first < 0 || n < 0 || first > shape.n - n || shape.rank < 1)
     h5_refuse(file, path, "holds fewer rows than the file promises");
+  if (shape.width != width) h5_refuse(file, path, "has rows of another width than the file promises");
+  refuse_strange(file, path, set, &shape);
   int64_t chunk_rows;
   watchdog_pause("HDF5 read");
   uint32_t *sums = h5_checksums(file, path, &shape, type);
@@ -404,22 +413,4 @@ void h5_read(struct h5_file *file, const char *path, enum ftype type, int64_t fi
   watchdog_resume();
   mem_free(sums);
   H5Dclose(set);
-}
-
-char **h5_read_texts(struct h5_file *file, const char *path) {
-  const hid_t set = h5_open_dataset(file, path);
-  const struct h5_shape shape = h5_shape_of(file, path, set);
-  const hid_t stored = H5Dget_type(set), space = H5Dget_space(set);
-  if (H5Tis_variable_str(stored) <= 0 || shape.rank != 1) h5_refuse(file, path, "is not a list of texts");
-  const hid_t type = text_type(H5Tget_cset(stored));
-  char **raw = NEW_ZERO(char *, shape.n), **texts = NEW_ZERO(char *, shape.n + 1);
-  if (shape.n > 0) CHECK_H5(file, path, H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, raw));
-  for (int64_t i = 0; i < shape.n; i++) texts[i] = mem_string(raw[i] ? raw[i] : "");
-  if (shape.n > 0) H5Dvlen_reclaim(type, space, H5P_DEFAULT, raw);
-  mem_free(raw);
-  H5Sclose(space), H5Tclose(stored), H5Tclose(type), H5Dclose(set);
-  int64_t sum;
-  if (h5_number(file, path, H5_CHECKSUMS, &sum) && sum != h5_texts_sum(shape.n, texts))
-    h5_refuse(file, path, "the file is damaged: these texts do not match their checksum");
-  return texts;
 }

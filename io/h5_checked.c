@@ -43,14 +43,15 @@ uint32_t *h5_checksums(struct h5_file *file, const char *path, const struct h5_s
                        enum ftype type) {
   if (shape->type != type || !h5_has_attribute(file, path, H5_CHECKSUMS)) return NULL;
   const hid_t attribute =
-      CHECK_H5(file, path, H5Aopen_by_name(file->id, path, H5_CHECKSUMS, H5P_DEFAULT, H5P_DEFAULT));
+      CHECK_H5(file, path, H5Aopen_by_name(file->id, path, H5_CHECKSUMS, H5P_DEFAULT, h5_links(file)));
   const hid_t space = CHECK_H5(file, path, H5Aget_space(attribute));
   const int64_t pieces = pieces_of(shape->n, (int)shape->width);
-  if (H5Sget_simple_extent_npoints(space) != pieces)
+  const hid_t stored = CHECK_H5(file, path, H5Aget_type(attribute));
+  if (H5Sget_simple_extent_npoints(space) != pieces || h5_type_of(stored) != F_U32)
     h5_refuse(file, path, "its list of checksums is damaged");
   uint32_t *sums = NEW(uint32_t, pieces);
   CHECK_H5(file, path, H5Aread(attribute, H5T_NATIVE_UINT32, sums));
-  H5Sclose(space), H5Aclose(attribute);
+  H5Tclose(stored), H5Sclose(space), H5Aclose(attribute);
   return sums;
 }
 

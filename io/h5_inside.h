@@ -12,6 +12,15 @@ int64_t h5_check_at(const char *source, int line, const struct h5_file *file, co
                     const char *call, int64_t result);
 #define CHECK_H5(file, what, call) h5_check_at(__FILE__, __LINE__, file, what, #call, (int64_t)(call))
 
+/* How names are followed: never into another file. Set where a file is opened. */
+void h5_set_links(struct h5_file *file);
+static inline hid_t h5_links(const struct h5_file *file) {
+  return (hid_t)file->links;
+}
+
+/* No chunk of ours is larger, in bytes. */
+enum { H5_MOST_CHUNK = 64 << 20 };
+
 /* The innermost reason that the library gives for its last failure. */
 void h5_reason(char *text, size_t size);
 

@@ -22,7 +22,7 @@ static void unshuffle(const unsigned char *in, int64_t n, size_t element, unsign
 }
 
 int64_t h5_piece_rows(int width) {
-  return H5_CHUNK / width;
+  return width < H5_CHUNK ? H5_CHUNK / width : 1;
 }
 
 void h5_make_packed(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width) {
@@ -109,12 +109,14 @@ struct unpacker {
 };
 
 /* The stored bytes of the chunk that begins at a row; 0 for one that was never written. */
-static int64_t fetch(struct h5_file *file, const char *path, hid_t set, int64_t row, struct unpacker *u) {
+static int64_t fetch(struct h5_file *file, const char *path, hid_t set, int64_t row, hsize_t most,
+                     struct unpacker *u) {
   const hsize_t offset[H5S_MAX_RANK] = {(hsize_t)row};
   hsize_t size = 0;
   uint32_t skipped = 0;
   if (H5Dget_chunk_storage_size(set, offset, &size) < 0 || size == 0)
     h5_refuse(file, path, "a part was never written");
+  if (size > most) h5_refuse(file, path, "a chunk is larger than deflate makes it");
   if ((int64_t)size > u->packed_bytes) {
     mem_free(u->packed);
     u->packed = NEW(unsigned char, u->packed_bytes = (int64_t)size);
@@ -135,7 +137,7 @@ void h5_read_packed(struct h5_file *file, const char *path, hid_t set, int64_t c
     for (int64_t c = from_chunk; c <= to_chunk; c++) {
       int64_t size;
 #pragma omp critical(hdf5)
-      size = fetch(file, path, set, c * chunk_rows, &u);
+      size = fetch(file, path, set, c * chunk_rows, compressBound((uLong)bytes), &u);
       uLongf got = (uLongf)bytes;
       if (uncompress(u.mixed, &got, u.packed, (uLong)size) != Z_OK || (int64_t)got != bytes)
         h5_refuse(file, path, "the file is damaged: a chunk does not inflate (its checksum is wrong)");

@@ -7,6 +7,13 @@ static int descriptor_of(const struct h5_file *file, const char *path) {
   return *(int *)handle;
 }
 
+/* A page past the end of the file would kill whoever touches it. */
+static bool lies_outside(const struct h5_file *file, const char *path, haddr_t offset, int64_t bytes) {
+  hsize_t size;
+  CHECK_H5(file, path, H5Fget_filesize((hid_t)file->id, &size));
+  return offset > size || (hsize_t)bytes > size - offset;
+}
+
 struct h5_place h5_place_of(struct h5_file *file, const char *path, enum ftype type) {
   const hid_t set = h5_open_dataset(file, path);
   const struct h5_shape shape = h5_shape_of(file, path, set);
@@ -17,7 +24,8 @@ struct h5_place h5_place_of(struct h5_file *file, const char *path, enum ftype t
     if (shape.type != type || H5Pget_layout(made) != H5D_CONTIGUOUS || H5Pget_external_count(made) > 0)
       h5_refuse(file, path, "not stored in one piece in this file; make the file again");
     const haddr_t offset = H5Dget_offset(set);
-    if (offset == HADDR_UNDEF || (int64_t)H5Dget_storage_size(set) != bytes)
+    if (offset == HADDR_UNDEF || !shape.whole || shape.stored != bytes ||
+        lies_outside(file, path, offset, bytes))
       h5_refuse(file, path, "damaged: never written, or not all of it; make the file again");
     place.descriptor = descriptor_of(file, path), place.offset = (int64_t)offset;
   }

@@ -61,6 +61,7 @@ struct status h5_open_shared(const struct comm *comm, const char *path, struct h
   s = agree(comm, s);
   if (s.code) return s; /* a rank that did open keeps its handle: a collective close would hang */
   file->path = mem_string(path);
+  h5_set_links(file);
   return s;
 }
 

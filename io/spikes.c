@@ -2,6 +2,7 @@
 #include "files.h"
 #include "mem.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -135,6 +136,10 @@ struct status spikes_names_read(const char *path, struct spikes_names *names) {
     h5_close(&file);
     return failure(EXIT_INPUT, "%s: no /body_id: this is not a file of fascicle's with neurons", path);
   }
+  if (!shape.whole) {
+    h5_close(&file);
+    return failure(EXIT_INPUT, "%s: the file is damaged: /body_id was never written, or not all of it", path);
+  }
   names->n = shape.n;
   names->body_id = NEW(uint64_t, names->n);
   h5_read(&file, "/body_id", F_U64, 0, names->n, names->body_id);
@@ -174,6 +179,20 @@ static bool read_facts(struct spikes_file *f, const char *group) {
          h5_number(&f->h5, group, "segment", &facts->segment);
 }
 
+/* Numbers that later sums and differences can bear. */
+static bool facts_are_sane(const struct spikes_facts *f) {
+  const int64_t most = INT64_MAX / 4;
+  return isfinite(f->dt_ms) && f->first_step >= 0 && f->first_step <= most &&
+         f->last_step >= f->first_step - 1 && f->last_step <= most && f->n_nodes >= 0 &&
+         f->n_nodes <= UINT32_MAX && f->rank >= 0 && f->rank < f->ranks && f->ranks <= INT32_MAX &&
+         f->segment >= 0;
+}
+
+static bool holds(struct spikes_file *f, const char *path, int64_t n) {
+  struct h5_shape shape;
+  return h5_shape(&f->h5, path, &shape) && shape.whole && shape.n == n;
+}
+
 static bool find_datasets(struct spikes_file *f) {
   struct h5_shape node, step, value;
   spikes_dataset(&f->facts, "node_ids", f->node_ids);
@@ -181,9 +200,10 @@ static bool find_datasets(struct spikes_file *f) {
   if (!h5_shape(&f->h5, f->node_ids, &node) || !h5_shape(&f->h5, f->steps, &step) || node.n != step.n)
     return false;
   f->n = node.n;
-  if (h5_has(&f->h5, "/potential") && h5_shape(&f->h5, potential_value, &value))
-    f->n_records = value.n, f->n_recorded = value.width;
-  return true;
+  if (!node.whole || !step.whole) return false;
+  if (!h5_has(&f->h5, "/potential") || !h5_shape(&f->h5, potential_value, &value)) return true;
+  f->n_records = value.n, f->n_recorded = value.width;
+  return value.whole && holds(f, potential_step, value.n) && holds(f, potential_neuron, value.width);
 }
 
 static bool find_population(struct spikes_file *f) {
@@ -206,7 +226,7 @@ struct status spikes_open(const char *path, struct spikes_file **file) {
   char group[SPIKES_PATH];
   const bool found = find_population(f);
   snprintf(group, sizeof group, "/spikes/%s", f->facts.population);
-  if (found && read_facts(f, group) && find_datasets(f)) return fine();
+  if (found && read_facts(f, group) && facts_are_sane(&f->facts) && find_datasets(f)) return fine();
   spikes_close(f);
   *file = NULL;
   return failure(EXIT_INPUT,
@@ -255,7 +275,7 @@ void spikes_potential_neurons(struct spikes_file *f, nodeid *neuron) {
 }
 
 void spikes_potential_rows(struct spikes_file *f, int64_t first, int64_t n, int32_t *value) {
-  h5_read(&f->h5, potential_value, F_I32, first, n, value);
+  h5_read_rows(&f->h5, potential_value, F_I32, first, n, f->n_recorded, value);
 }
 
 /* The first of n ascending steps that is after `last`. */

@@ -43,6 +43,7 @@ static int by_time(const void *a, const void *b) {
 
 /* Where each rank's segments have come to. */
 struct ends {
+  int64_t most;         /* ranks there can be: as many as segments */
   int64_t ranks, *next; /* [ranks] the step that the rank's next segment must begin with */
 };
 
@@ -60,6 +61,12 @@ static void ends_range(const struct ends *e, int64_t *low, int64_t *high) {
   }
 }
 
+static struct status too_few(const struct spikes_file *segment, int64_t n) {
+  return failure(EXIT_INPUT,
+                 "%s: is of one of %lld ranks, but there are only %lld segments: some are missing",
+                 segment->h5.path, (long long)segment->facts.ranks, (long long)n);
+}
+
 /* The next segment in order of time. The number of ranks changes only where all of them stopped: a resume. */
 static struct status ends_add(struct ends *e, const struct spikes_file *segment) {
   const struct spikes_facts *f = &segment->facts;
@@ -69,6 +76,7 @@ static struct status ends_add(struct ends *e, const struct spikes_file *segment)
     return failure(EXIT_INPUT,
                    "%s: a segment before it is missing: one of %lld ranks ends at step %lld, another at %lld",
                    segment->h5.path, (long long)e->ranks, (long long)low - 1, (long long)high - 1);
+  if (f->ranks > e->most) return too_few(segment, e->most);
   if (f->ranks != e->ranks) ends_start(e, f->ranks, low);
   if (f->rank < 0 || f->rank >= e->ranks)
     return failure(EXIT_INPUT, "%s: is of rank %lld of %lld", segment->h5.path, (long long)f->rank,
@@ -83,9 +91,10 @@ static struct status ends_add(struct ends *e, const struct spikes_file *segment)
 }
 
 static struct status check_steps(struct spikes_file **timed, int n, int64_t *last) {
-  struct ends e = {0};
+  struct ends e = {.most = n};
   struct status s = fine();
   int64_t high;
+  if (timed[0]->facts.ranks > n) return too_few(timed[0], n);
   ends_start(&e, timed[0]->facts.ranks, timed[0]->facts.first_step);
   for (int i = 0; i < n && !s.code; i++) s = ends_add(&e, timed[i]);
   ends_range(&e, last, &high);
@@ -272,7 +281,8 @@ static void merge_counts(struct spikes_file **segment, int n, struct h5_file *ou
       const int64_t from = most(low, f->first_step), to = least(low + m, f->last_step + 1);
       if (from >= to) continue;
       spikes_counts(segment[i], from - f->first_step, to - from, part);
-      for (int64_t t = from; t < to; t++) sum[t - low] += part[t - from];
+      for (int64_t t = from; t < to; t++)
+        sum[t - low] = (int64_t)((uint64_t)sum[t - low] + (uint64_t)part[t - from]);
     }
     h5_put_packed(out, "/step_counts", at, m, sum);
   }

@@ -28,18 +28,18 @@ static json_t *dataset_json(struct h5_file *h5, const char *path, const struct h
   return item;
 }
 
-/* All datasets below a group ("" is the root). */
-static void list_group(struct h5_file *h5, const char *group, json_t *list) {
-  char **names = h5_members(h5, *group ? group : "/"), path[1024];
-  for (int i = 0; names[i]; i++) {
-    struct h5_shape shape;
-    if (snprintf(path, sizeof path, "%s/%s", group, names[i]) >= (int)sizeof path) continue;
-    if (h5_is_group(h5, path))
-      list_group(h5, path, list);
-    else if (h5_shape(h5, path, &shape))
-      json_array_append_new(list, dataset_json(h5, path, &shape));
-  }
-  texts_free(names);
+struct listing {
+  struct h5_file *h5;
+  json_t *list;
+};
+
+static struct status list_dataset(void *self, const char *path) {
+  const struct listing *l = self;
+  struct h5_shape shape;
+  char name[1100];
+  snprintf(name, sizeof name, "/%s", path);
+  if (h5_shape(l->h5, name, &shape)) json_array_append_new(l->list, dataset_json(l->h5, name, &shape));
+  return fine();
 }
 
 static void add_texts(struct h5_file *h5, json_t *facts) {
@@ -56,10 +56,10 @@ static struct status list_file(const char *path, json_t *facts) {
   TRY(h5_open(path, &h5));
   json_t *list = json_array();
   add_texts(&h5, facts);
-  list_group(&h5, "", list);
+  const struct status s = h5_walk(&h5, list_dataset, &(struct listing){&h5, list});
   json_object_set_new(facts, "datasets", list);
   h5_close(&h5);
-  return fine();
+  return s;
 }
 
 struct status inspect_hdf5(const struct comm *comm, const struct inspect_request *request, json_t *facts) {

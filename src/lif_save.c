@@ -10,6 +10,7 @@
 
 static const char kind[] = "fascicle lif checkpoint";
 enum { FORMAT_VERSION = 1, N_FIELDS = 4 };
+static const int64_t MOST_SEGMENTS = (int64_t)1 << 40;
 
 json_t *lif_config_digests(const json_t *config) {
   json_t *digests = json_object();
@@ -87,9 +88,9 @@ static struct status check_meta(const char *path, const json_t *meta, const stru
   int64_t version = 0, trial = -1, max_delay = 0;
   const char *graph = "";
   TRY(json_take_int(meta, path, "version", 1, INT64_MAX, &version));
-  TRY(json_take_int(meta, path, "step", 0, INT64_MAX, &point->step));
+  TRY(json_take_int(meta, path, "step", 0, INT64_MAX / 4, &point->step));
   TRY(json_take_int(meta, path, "trial", 0, INT64_MAX, &trial));
-  TRY(json_take_int(meta, path, "next_segment", 0, INT64_MAX, &point->next_segment));
+  TRY(json_take_int(meta, path, "next_segment", 0, MOST_SEGMENTS, &point->next_segment));
   TRY(json_take_int(meta, path, "max_delay", 1, INT64_MAX, &max_delay));
   TRY(json_take_text(meta, path, "graph_digest", &graph));
   if (version != FORMAT_VERSION)
@@ -117,17 +118,32 @@ static size_t packed_bytes(const struct lif_net *net) {
   return sizeof(struct row_head) + (size_t)net->max_delay * sizeof(int64_t);
 }
 
-static void unpack(const struct lif_net *net, const char *from, struct lif_state *state) {
+static lidx unpack(const struct lif_net *net, const char *from, struct lif_state *state) {
   struct row_head head;
   memcpy(&head, from, sizeof head);
   const lidx i = (lidx)(head.row - net->first);
   state->potential[i] = head.potential, state->counter[i] = head.counter;
   memcpy(state->ring + (int64_t)i * net->max_delay, from + sizeof head,
          (size_t)net->max_delay * sizeof(int64_t));
+  return i;
 }
 
-/* Rows `got` (n of them, of nodes id) go to the ranks that own these nodes now. */
-static void send_home(const struct comm *comm, const struct lif_place *place, int64_t n, const int64_t *id,
+/* What arrived, `n` rows, into the state; false unless it is each of our rows once. */
+static bool unpack_all(const struct lif_net *net, const char *arrived, int64_t n, struct lif_state *state) {
+  if (n != net->n_own) return false;
+  bool *seen = NEW_ZERO(bool, n), once = true;
+  for (int64_t i = 0; i < n; i++) {
+    const lidx row = unpack(net, arrived + (size_t)i * packed_bytes(net), state);
+    once &= !seen[row];
+    seen[row] = true;
+  }
+  mem_free(seen);
+  return once;
+}
+
+/* Rows `got` (n of them, of nodes id) go to the ranks that own these nodes now. Local: false when a node is
+ * there twice or not at all. */
+static bool send_home(const struct comm *comm, const struct lif_place *place, int64_t n, const int64_t *id,
                       const struct lif_state *got, struct lif_state *state) {
   const struct lif_net *net = place->net;
   const size_t bytes = packed_bytes(net);
@@ -145,8 +161,11 @@ static void send_home(const struct comm *comm, const struct lif_place *place, in
     memcpy(to + sizeof head, got->ring + i * net->max_delay, (size_t)net->max_delay * sizeof(int64_t));
   }
   char *arrived = comm_swap_varied(comm, pack, send_n, bytes, recv_n);
-  for (lidx i = 0; i < net->n_own; i++) unpack(net, arrived + (size_t)i * bytes, state);
+  int64_t n_arrived = 0;
+  for (int r = 0; r < comm->size; r++) n_arrived += recv_n[r];
+  const bool whole = unpack_all(net, arrived, n_arrived, state);
   mem_free(arrived), mem_free(pack), mem_free(at), mem_free(recv_n), mem_free(send_n), mem_free(row_of_node);
+  return whole;
 }
 
 /* ---- reading ---- */
@@ -166,7 +185,6 @@ static bool same_ids(const struct lif_net *net, const int64_t *id) {
   return true;
 }
 
-/* The node ids of a checkpoint are a permutation of all nodes; a sum that its checksum confirms is enough. */
 static struct status check_ids(const char *path, const struct lif_net *net, const int64_t *id) {
   for (lidx i = 0; i < net->n_own; i++)
     if (id[i] < 0 || id[i] >= net->n_global)
@@ -188,7 +206,9 @@ static struct status read_state(const struct comm *comm, const char *path, struc
   if (!s.code && !same) {
     struct lif_state home;
     lif_state_init(net, &home);
-    send_home(comm, place, net->n_own, id, state, &home);
+    const bool whole = send_home(comm, place, net->n_own, id, state, &home);
+    s = agree(comm,
+              whole ? fine() : failure(EXIT_INPUT, "%s: lif/node_id does not hold each neuron once", path));
     lif_state_free(state);
     *state = home;
   }

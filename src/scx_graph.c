@@ -124,11 +124,20 @@ static void put_nodes(const struct connectome *g, struct scx *to) {
   }
 }
 
-/* The blocks that the kept manifest lists. */
-static struct status blocks_of(const char *manifest, struct scx *to) {
-  json_t *json;
-  TRY(json_from_text(manifest, "the .scx manifest kept in the graph", &json));
-  const json_t *list = json_object_get(json, "blocks");
+/* What a file says of itself is not to be trusted: names stay inside, counts make up the graph. */
+static struct status block_fits(const struct scx *to, const struct scx_block *b, int64_t source,
+                                int64_t edge) {
+  const char *name = b->filename;
+  if (strstr(name, "..") || strncmp(name, "blocks/", 7) || strlen(name) > 200)
+    return failure(EXIT_INPUT, "the .scx manifest kept in the graph names a block that is not in blocks/");
+  if (b->source_start == source && b->source_count >= 0 && b->source_count <= to->n_neurons - source &&
+      b->edge_count >= 0 && b->edge_count <= to->n_edges - edge)
+    return fine();
+  return failure(EXIT_INPUT, "the .scx manifest kept in the graph has blocks that do not fit it");
+}
+
+static struct status take_blocks(const json_t *list, struct scx *to) {
+  int64_t source = 0, edge = 0;
   to->n_blocks = (int)json_array_size(list);
   to->block = NEW_ZERO(struct scx_block, to->n_blocks);
   for (int i = 0; i < to->n_blocks; i++) {
@@ -138,14 +147,22 @@ static struct status blocks_of(const char *manifest, struct scx *to) {
                                       .source_start = json_integer_value(json_object_get(b, "source_start")),
                                       .source_count = json_integer_value(json_object_get(b, "source_count")),
                                       .edge_count = json_integer_value(json_object_get(b, "edge_count"))};
-    if (!name || strstr(name, "..") || strncmp(name, "blocks/", 7)) {
-      json_decref(json);
-      return failure(EXIT_INPUT, "the .scx manifest kept in the graph names a block that is not in blocks/");
-    }
+    TRY(block_fits(to, &to->block[i], source, edge));
+    source += to->block[i].source_count, edge += to->block[i].edge_count;
   }
+  if (source == to->n_neurons && edge == to->n_edges) return fine();
+  return failure(EXIT_INPUT, "the .scx manifest kept in the graph has blocks for %lld neurons and %lld edges",
+                 (long long)source, (long long)edge);
+}
+
+/* The blocks that the kept manifest lists. */
+static struct status blocks_of(const char *manifest, struct scx *to) {
+  json_t *json;
+  TRY(json_from_text(manifest, "the .scx manifest kept in the graph", &json));
+  const struct status s = take_blocks(json_object_get(json, "blocks"), to);
   json_decref(json);
-  to->manifest = mem_string(manifest);
-  return fine();
+  if (!s.code) to->manifest = mem_string(manifest);
+  return s;
 }
 
 struct status scx_export(const struct connectome *g, int64_t block_size, const char *path) {

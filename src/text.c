@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_VOCABULARY = 65536, HIGHEST_CODE = 0x10FFFF };
-
 /* Length of a sequence by its first byte; 0 when no sequence starts so. */
 static int sequence_length(unsigned char c) {
   return c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;

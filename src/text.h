@@ -21,11 +21,13 @@ struct status text_read(const struct comm *comm, const char *path, struct text *
 struct status text_decode(const char *source, const char *bytes, int64_t n_bytes, struct text *text);
 void text_free(struct text *text);
 
+enum { MAX_VOCABULARY = 65536, HIGHEST_CODE = 0x10FFFF };
+
 struct vocabulary {
   int n;
   uint32_t *code; /* [n] ascending */
 };
-/* The distinct code points of a text. EXIT_INPUT when there are more than 65,536. */
+/* The distinct code points of a text. EXIT_INPUT when there are more than MAX_VOCABULARY. */
 struct status vocabulary_of(const char *source, const struct text *text, struct vocabulary *vocabulary);
 void vocabulary_free(struct vocabulary *vocabulary);
 

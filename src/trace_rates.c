@@ -116,9 +116,9 @@ struct status trace_rates(const char *dir, struct trace_rates *rates) {
   struct spikes_names names;
   TRY(spikes_open(path, &file));
   const struct spikes_facts facts = *spikes_facts(file);
-  int64_t *count = count_spikes(file);
+  struct status s = read_names(path, facts.n_nodes, &names); /* first: so many neurons are in the file */
+  int64_t *count = s.code ? NULL : count_spikes(file);
   spikes_close(file);
-  struct status s = read_names(path, facts.n_nodes, &names);
   const struct tables t = {&names, count, facts.n_nodes,
                            (double)(facts.last_step - facts.first_step + 1) * facts.dt_ms / 1000};
   if (!s.code) s = write_table(dir, "rates.csv", &t, put_neurons);

@@ -36,6 +36,16 @@ static void index_rows(struct places *p, const uint32_t *old_node_of_row) {
   mem_free(degree);
 }
 
+static bool is_permutation(const uint32_t *node_of_row, int64_t n) {
+  bool *seen = NEW_ZERO(bool, n), whole = true;
+  for (int64_t row = 0; row < n && whole; row++) {
+    whole = node_of_row[row] < n && !seen[node_of_row[row]];
+    if (whole) seen[node_of_row[row]] = true;
+  }
+  mem_free(seen);
+  return whole;
+}
+
 static struct status find_places(const struct comm *world, struct fields_file *file,
                                  const struct train_meta *meta, const struct rnn *rnn, struct places *p) {
   const struct connectome_facts *facts = &rnn->network->facts;
@@ -49,9 +59,12 @@ static struct status find_places(const struct comm *world, struct fields_file *f
                                                       .n_local = facts->n_nodes,
                                                       .width = 1,
                                                       .data = old});
-  if (!s.code) index_rows(p, old);
+  const bool whole = s.code || is_permutation(old, facts->n_nodes);
+  if (!s.code && whole) index_rows(p, old);
   mem_free(old);
-  return s;
+  if (whole) return s;
+  return failure(EXIT_INPUT, "the checkpoint is damaged: its '%s' does not hold each neuron once",
+                 NODE_OF_ROW);
 }
 
 static void places_free(struct places *p) {
@@ -216,12 +229,22 @@ struct status train_checkpoint_load(const struct comm *world, const char *path, 
 struct status train_checkpoint_vocabulary(const struct comm *world, struct fields_file *file,
                                           const struct train_meta *meta, struct vocabulary *vocabulary) {
   const int64_t n = json_integer_value(json_object_get(meta->json, "vocabulary"));
+  *vocabulary = (struct vocabulary){0};
+  if (n < 1 || n > MAX_VOCABULARY)
+    return failure(EXIT_INPUT, "the checkpoint is damaged: its vocabulary holds %lld characters",
+                   (long long)n);
   *vocabulary = (struct vocabulary){.n = (int)n, .code = NEW(uint32_t, n)};
-  return fields_read(world, file,
-                     &(struct field){.name = VOCABULARY,
-                                     .type = F_U32,
-                                     .n_global = n,
-                                     .n_local = n,
-                                     .width = 1,
-                                     .data = vocabulary->code});
+  TRY(fields_read(world, file,
+                  &(struct field){.name = VOCABULARY,
+                                  .type = F_U32,
+                                  .n_global = n,
+                                  .n_local = n,
+                                  .width = 1,
+                                  .data = vocabulary->code}));
+  for (int64_t i = 0; i < n; i++)
+    if (vocabulary->code[i] > HIGHEST_CODE || (i && vocabulary->code[i] <= vocabulary->code[i - 1]))
+      return failure(EXIT_INPUT,
+                     "the checkpoint is damaged: its vocabulary does not ascend at character %lld",
+                     (long long)i);
+  return fine();
 }

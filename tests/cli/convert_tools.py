@@ -72,7 +72,7 @@ class Graph:
                     ("source_node_id", "target_node_id", "0/delay_steps", "0/impulse", "0/nsyns")]
             order = np.lexsort(rows[::-1])
             self.source, self.target, self.delay, self.impulse, self.count = (r[order] for r in rows)
-            self.digest = file.attrs["graph_digest"]
+            self.digest = file.attrs["graph_digest"].decode()
             self.provenance = json.loads(file.attrs["source_json"])
 
     def edges(self):

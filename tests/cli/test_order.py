@@ -28,8 +28,8 @@ def read(path):
         get = {name: file[edges_at + name][:] for name in ("source_node_id", "target_node_id", "0/impulse", "0/nsyns",
                                                           "0/delay_steps")}
         get["order"] = {k: file["/order/" + k][:] for k in file["/order"]}
-        get["digest"] = file.attrs["graph_digest"]
-        get["order_digest"] = file.attrs["order_digest"]
+        get["digest"] = file.attrs["graph_digest"].decode()
+        get["order_digest"] = file.attrs["order_digest"].decode()
         return get
 
 

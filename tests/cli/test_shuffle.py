@@ -30,7 +30,7 @@ def read(path):
         graph = {k: file[edges_at + k][:] for k in ("source_node_id", "target_node_id", "0/impulse", "0/nsyns",
                                                    "0/delay_steps")}
         graph["module"] = file["/nodes/neurons/0/module"][:].astype(np.int64)
-        graph["digest"] = file.attrs["graph_digest"]
+        graph["digest"] = file.attrs["graph_digest"].decode()
         graph["provenance"] = json.loads(file.attrs["source_json"])
     return graph
 

@@ -58,7 +58,7 @@ def test_reads_elsewhere():
         provenance = json.loads(file.attrs["provenance"])
         sorting = h5py.check_enum_dtype(spikes.attrs.get_id("sorting").dtype)
         check(sorting == {"none": 0, "by_id": 1, "by_time": 2} and spikes.attrs["sorting"] == 2, "sorting")
-        check(spikes["timestamps"].attrs["units"] == "ms" and spikes.attrs["dt_ms"] == 0.5, "units")
+        check(spikes["timestamps"].attrs["units"] == b"ms" and spikes.attrs["dt_ms"] == 0.5, "units")
         check(file.attrs["magic"] == 0x0A7A and file.attrs["version"].tolist() == [0, 1], "magic")
     check(np.array_equal(ms, step * 0.5) and np.array_equal(body, 1000 + 3 * node), "times and body ids")
     check(np.array_equal(np.lexsort((node, step)), np.arange(len(step))), "by step, then node")
