@@ -7,8 +7,9 @@
 #include "recur_backend.h"
 
 /* The reference's model: 65 tokens, 32 columns of embedding. `net` holds graph, roles and shape; comm: the
- * ranks that share the graph. Median and best seconds of a step from zero state to new parameters, the
- * slowest rank's, and the bytes that it takes on the device. Agreed. */
+ * ranks that share the graph. Median and best seconds of a step from zero state to new parameters, in rows of
+ * steps whose results are read one step later, the slowest rank's, and the bytes that it takes on the device.
+ * Agreed. */
 struct bench_train_step {
   double median, best;
   int64_t bytes;

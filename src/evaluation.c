@@ -30,7 +30,8 @@ static void clear_targets(struct lanes *l) {
 
 static void score(struct lanes *l) {
   rnn_forward(l->rnn, l->token);
-  l->nats += rnn_loss(l->rnn, l->target, 0);
+  rnn_loss(l->rnn, l->target, 0);
+  l->nats += rnn_nats(l->rnn);
   for (int64_t i = 0; i < (int64_t)l->rnn->shape.steps * l->rnn->shape.batch; i++)
     l->scored += l->target[i] >= 0;
   pulse("evaluation");

@@ -162,8 +162,11 @@ void rnn_forward(struct rnn *rnn, const int32_t *token) {
   if (replica->size > 1) replica->via->sum(replica, ops->logit(rnn->model), logit_floats(rnn));
 }
 
-double rnn_loss(struct rnn *rnn, const int32_t *target, double scale) {
+void rnn_loss(struct rnn *rnn, const int32_t *target, double scale) {
   rnn->backend->model->loss(rnn->model, target, scale);
+}
+
+double rnn_nats(struct rnn *rnn) {
   return rnn->backend->model->nats(rnn->model);
 }
 

@@ -63,9 +63,10 @@ void rnn_set_start(struct rnn *rnn, const float *state);
 
 /* Forward to the logits, summed over the parts. Collective over the replica. */
 void rnn_forward(struct rnn *rnn, const int32_t *token);
-/* Loss in nats summed over this replica's share; a target of -1 is not counted. `scale` goes to the gradient.
- */
-double rnn_loss(struct rnn *rnn, const int32_t *target, double scale);
+/* The loss of this replica's share; a target of -1 is not counted. `scale` goes to the gradient. */
+void rnn_loss(struct rnn *rnn, const int32_t *target, double scale);
+/* Its sum in nats. Waits for the device. */
+double rnn_nats(struct rnn *rnn);
 /* From rnn_loss to the gradient of all parameters, summed over the grid. Collective over the world. */
 void rnn_backward(struct rnn *rnn);
 /* The logits of the last character, [vocabulary][batch], into host memory. */

@@ -19,6 +19,7 @@ struct training {
   struct rnn rnn;
   struct train_identity identity;
   struct progress_of_training done;
+  int64_t queued; /* steps given to the backend, at most one more than done */
   json_t *provenance;
 
   int64_t first_sample;            /* ours: [first, first + rnn.shape.batch) */

@@ -17,21 +17,29 @@ struct step_result {
   enum request request;
 };
 
-static void compute_gradient(struct training *t, double *nats) {
+/* Gives a step to the backend, which may work on it while the host goes on. */
+static void queue_step(struct training *t) {
   const struct train_config *c = &t->config;
-  corpus_windows(&t->corpus, c, t->done.step, t->first_sample, t->rnn.shape.batch, t->token, t->target);
+  pulse("training step");
+  corpus_windows(&t->corpus, c, t->queued, t->first_sample, t->rnn.shape.batch, t->token, t->target);
   if (!c->carry_state) rnn_cold(&t->rnn);
   rnn_forward(&t->rnn, t->token);
-  *nats = rnn_loss(&t->rnn, t->target, 1.0 / (double)(c->batch * c->steps_per_window));
+  rnn_loss(&t->rnn, t->target, 1.0 / (double)(c->batch * c->steps_per_window));
   rnn_backward(&t->rnn);
+  optim_norm(&t->rnn);
+  optim_update(&t->rnn, &c->optimizer, t->queued, c->train_steps);
+  if (c->carry_state) rnn_carry(&t->rnn);
+  t->rnn.backend->model->figures_note(t->rnn.model);
+  t->queued++;
 }
 
 /* Loss and requests ride in one exchange. */
-static struct step_result share_result(struct training *t, double nats) {
+static struct step_result share_result(struct training *t, const struct model_figures *figures) {
   const enum request mine = job_request(t->job);
-  double sums[3] = {t->grid.part == 0 ? nats : 0, mine == REQUEST_SAVE, mine == REQUEST_STOP};
+  double sums[3] = {t->grid.part == 0 ? figures->nats : 0, mine == REQUEST_SAVE, mine == REQUEST_STOP};
   comm_sum_f64(t->world, sums, 3);
   return (struct step_result){.loss = sums[0] / (double)(t->config.batch * t->config.steps_per_window),
+                              .norm = sqrt(figures->squares),
                               .request = sums[2] > 0   ? REQUEST_STOP
                                          : sums[1] > 0 ? REQUEST_SAVE
                                                        : REQUEST_NONE};
@@ -52,15 +60,13 @@ static struct status check_finite(const struct training *t, const struct step_re
   return not_finite(t, t->done.step + 1, what);
 }
 
-static struct status one_step(struct training *t, struct step_result *r) {
-  double nats;
-  pulse("training step");
-  compute_gradient(t, &nats);
-  *r = share_result(t, nats);
-  r->norm = optim_norm(&t->rnn);
+/* Takes the result of the oldest step under way: that one is done. */
+static struct status settle(struct training *t, struct step_result *r) {
+  const struct model_figures figures = t->rnn.backend->model->figures(t->rnn.model);
+  const enum request before = r->request;
+  *r = share_result(t, &figures);
+  if (before > r->request) r->request = before;
   TRY(check_finite(t, r));
-  optim_update(&t->rnn, &t->config.optimizer, t->done.step, t->config.train_steps, r->norm);
-  if (t->config.carry_state) rnn_carry(&t->rnn);
   t->done.step++;
   t->done.loss_sum += r->loss, t->done.loss_steps++;
   return fine();
@@ -136,6 +142,13 @@ static bool due(int64_t step, int64_t every, int64_t last) {
   return every > 0 && (step % every == 0 || step == last);
 }
 
+/* Does step `step` end with something that must see all of it? */
+static bool ends_with_more(const struct training *t, int64_t step) {
+  const struct train_config *c = &t->config;
+  return due(step, c->log_every, c->train_steps) || due(step, c->checkpoint_every, c->train_steps) ||
+         (t->corpus.n_validation > 0 && due(step, c->eval_every, c->train_steps)) || step == c->train_steps;
+}
+
 /* The checkpoint comes before the evaluation: whatever happens there, the steps are kept. */
 static struct status after_step(struct training *t) {
   const struct train_config *c = &t->config;
@@ -169,19 +182,31 @@ static void show(struct training *t, struct progress *p, const struct step_resul
   progress_show(p, t->done.step, extra);
 }
 
+/* Until at most `left` steps are under way. The next step is queued before the last one's result is waited
+ * for, so that a device never stands still for the host. */
+static struct status settle_steps(struct training *t, struct step_result *r, int left) {
+  while (t->queued - t->done.step > left) TRY(settle(t, r));
+  return fine();
+}
+
 struct status train_loop(struct training *t) {
   const struct train_config *c = &t->config;
   struct progress progress = progress_start("train", "steps", t->done.step, c->train_steps);
   t->recorded_at = seconds_now(), t->recorded_step = t->done.step;
   struct step_result r = {0};
   struct status s = fine();
+  t->queued = t->done.step;
   while (!s.code && t->done.step < c->train_steps) {
-    s = one_step(t, &r);
+    queue_step(t);
+    s = settle_steps(t, &r, ends_with_more(t, t->queued) ? 0 : 1);
+    if (!s.code && r.request != REQUEST_NONE) s = settle_steps(t, &r, 0);
     if (s.code) break;
-    if (due(t->done.step, c->log_every, c->train_steps)) record_step(t, &r);
     show(t, &progress, &r);
+    if (t->done.step < t->queued) continue;
+    if (due(t->done.step, c->log_every, c->train_steps)) record_step(t, &r);
     s = after_step(t);
     if (!s.code) s = serve(t, r.request);
+    r.request = REQUEST_NONE;
   }
   progress_end(&progress, t->done.step);
   if (!s.code && t->last_saved != t->done.step) s = train_save(t);

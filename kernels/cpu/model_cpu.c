@@ -101,6 +101,26 @@ static double nats(struct model *m) {
   return m->nats;
 }
 
+static void squares_clear(struct model *m) {
+  m->squares = 0;
+}
+
+static double squares(struct model *m) {
+  return m->squares;
+}
+
+static void squares_set(struct model *m, double squares_of_all) {
+  m->squares = squares_of_all;
+}
+
+static void figures_note(struct model *m) {
+  m->figures[m->noted++ % MODEL_FIGURES_KEPT] = (struct model_figures){m->nats, m->squares};
+}
+
+static struct model_figures figures(struct model *m) {
+  return m->figures[m->read++ % MODEL_FIGURES_KEPT];
+}
+
 static int64_t count_beyond(struct model *m, const float *x, int64_t n, float level) {
   (void)m;
   int64_t count = 0;
@@ -122,6 +142,11 @@ const struct model_backend model_cpu = {.open = open_model,
                                         .nats = nats,
                                         .readout_gradient = model_readout_gradient,
                                         .drive_gradient = model_drive_gradient,
-                                        .sum_squares = model_sum_squares,
+                                        .squares_clear = squares_clear,
+                                        .squares_add = model_squares_add,
+                                        .squares = squares,
+                                        .squares_set = squares_set,
                                         .update = model_update,
+                                        .figures_note = figures_note,
+                                        .figures = figures,
                                         .count_beyond = count_beyond};

@@ -22,7 +22,10 @@ struct model {
   float *d_logit_rows;   /* [T][B][padded] gradient of the logits, transposed */
   float *d_readout_part; /* [n_out][padded] */
   double *d_readout_sum; /* [n_out][padded] */
-  double *chunk_sum;     /* partial sums of sum_squares */
+  double *chunk_sum;     /* partial sums of squares_add */
+  double squares;
+  struct model_figures figures[MODEL_FIGURES_KEPT];
+  int64_t noted, read; /* figures so far */
 };
 
 /* Where block b of an array begins. */
@@ -35,7 +38,7 @@ void model_drive_gradient(struct model *m, const float *d_drive);
 void model_readout(struct model *m, const float *output);
 void model_loss(struct model *m, const int32_t *target, double scale);
 void model_readout_gradient(struct model *m, const float *output, float *d_output);
-double model_sum_squares(struct model *m, int64_t first, int64_t n);
+void model_squares_add(struct model *m, int64_t first, int64_t n);
 void model_update(struct model *m, int64_t first, int64_t n, const struct adamw *how);
 
 #endif

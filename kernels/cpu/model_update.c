@@ -16,7 +16,7 @@ VECTOR_CLONES static double squares(const float *x, int64_t n) {
   return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
-double model_sum_squares(struct model *m, int64_t first, int64_t n) {
+void model_squares_add(struct model *m, int64_t first, int64_t n) {
   const float *x = m->array[MODEL_GRADIENT] + first;
   const int64_t n_chunks = (n + CHUNK - 1) / CHUNK;
 #pragma omp parallel for num_threads(m->n_threads) schedule(static)
@@ -24,7 +24,7 @@ double model_sum_squares(struct model *m, int64_t first, int64_t n) {
     m->chunk_sum[c] = squares(x + c * CHUNK, n - c * CHUNK < CHUNK ? n - c * CHUNK : CHUNK);
   double sum = 0;
   for (int64_t c = 0; c < n_chunks; c++) sum += m->chunk_sum[c];
-  return sum;
+  m->squares += sum;
 }
 
 struct factors {
@@ -46,9 +46,10 @@ VECTOR_CLONES static void adamw_run(const struct factors *factors, int64_t n, fl
 }
 
 void model_update(struct model *m, int64_t first, int64_t n, const struct adamw *how) {
+  if (!isfinite(m->squares)) return;
   const double correct1 = 1 - pow(how->beta1, (double)how->step);
   const double correct2 = 1 - pow(how->beta2, (double)how->step);
-  const struct factors f = {.scale = (float)how->scale,
+  const struct factors f = {.scale = (float)adamw_clip(how->clip, sqrt(m->squares)),
                             .beta1 = (float)how->beta1,
                             .rest1 = (float)(1 - how->beta1),
                             .beta2 = (float)how->beta2,

@@ -10,6 +10,18 @@
 #include <math.h>
 #include <string.h>
 
+/* Host memory from which a step's tokens travel while the host goes on; in turns. */
+enum { STAGES = 2 };
+struct stage {
+  int32_t *host; /* [3 T B + V + 1] token, target, position, first */
+  cudaEvent_t sent;
+};
+
+struct figures_kept {
+  struct model_figures *host; /* pinned */
+  cudaEvent_t there;
+};
+
 struct model {
   struct model_shape shape;
   struct model_layout at;
@@ -21,8 +33,12 @@ struct model {
   int32_t *position, *first;            /* positions by token [T B], [V + 1] */
   float *table, *d_table;               /* [n_in][V] */
   float *logit, *logit_rows, *out_rows; /* [T][V][B], [V][T B], [n_out][T B] */
-  double *nats, *parts, *sum;           /* [T B], [MODEL_PARTS], [1] */
+  double *nats, *parts;                 /* [T B], [MODEL_PARTS] */
+  double *sum;                          /* [2] nats, squares: struct model_figures */
   unsigned long long *count;            /* [1] */
+  struct stage stage[STAGES];
+  struct figures_kept kept[MODEL_FIGURES_KEPT];
+  int64_t steps, noted, read; /* so far */
 };
 
 static void check_blas_at(const char *file, int line, cublasStatus_t code, const char *call) {
@@ -36,6 +52,29 @@ static float *at(const struct model *m, enum model_array which, enum model_block
 }
 
 /* ---- memory ---- */
+
+static void open_stages(struct model *m) {
+  const int64_t TB = (int64_t)m->shape.steps * m->shape.batch;
+  for (int i = 0; i < STAGES; i++) {
+    m->stage[i].host = gpu_pinned(3 * TB + m->shape.vocabulary + 1, sizeof(int32_t));
+    CHECK_CUDA(cudaEventCreateWithFlags(&m->stage[i].sent, cudaEventDisableTiming));
+  }
+  for (int i = 0; i < MODEL_FIGURES_KEPT; i++) {
+    m->kept[i].host = gpu_pinned(1, sizeof(struct model_figures));
+    CHECK_CUDA(cudaEventCreateWithFlags(&m->kept[i].there, cudaEventDisableTiming));
+  }
+}
+
+static void close_stages(struct model *m) {
+  for (int i = 0; i < STAGES; i++) {
+    gpu_pinned_free(m->stage[i].host);
+    CHECK_CUDA(cudaEventDestroy(m->stage[i].sent));
+  }
+  for (int i = 0; i < MODEL_FIGURES_KEPT; i++) {
+    gpu_pinned_free(m->kept[i].host);
+    CHECK_CUDA(cudaEventDestroy(m->kept[i].there));
+  }
+}
 
 static struct status open(const struct model_shape *s, bool want_gradient, int n_threads,
                           struct model **model) {
@@ -52,8 +91,9 @@ static struct status open(const struct model_shape *s, bool want_gradient, int n
   model_device_fill(m->scale, s->n_edges, 1);
   m->token = GPU_ZERO(int32_t, TB), m->target = GPU_ZERO(int32_t, TB);
   m->table = GPU_ZERO(float, s->n_in *V), m->logit = GPU_ZERO(float, TB *V);
-  m->nats = GPU_ZERO(double, TB), m->parts = GPU_ZERO(double, MODEL_PARTS), m->sum = GPU_ZERO(double, 1);
+  m->nats = GPU_ZERO(double, TB), m->parts = GPU_ZERO(double, MODEL_PARTS), m->sum = GPU_ZERO(double, 2);
   m->count = GPU_ZERO(unsigned long long, 1);
+  open_stages(m);
   if (!want_gradient) return fine();
   m->position = GPU_ZERO(int32_t, TB), m->first = GPU_ZERO(int32_t, V + 1);
   m->d_table = GPU_ZERO(float, s->n_in *V);
@@ -63,7 +103,9 @@ static struct status open(const struct model_shape *s, bool want_gradient, int n
 
 static void close(struct model *m) {
   if (!m) return;
+  CHECK_CUDA(cudaStreamSynchronize(gpu_stream()));
   CHECK_BLAS(cublasDestroy(m->blas));
+  close_stages(m);
   for (int a = 0; a < MODEL_ARRAYS; a++) gpu_free(m->array[a]);
   gpu_free(m->scale), gpu_free(m->leak), gpu_free(m->token), gpu_free(m->target), gpu_free(m->position);
   gpu_free(m->first), gpu_free(m->table), gpu_free(m->d_table), gpu_free(m->logit), gpu_free(m->logit_rows);
@@ -74,7 +116,7 @@ static void close(struct model *m) {
 static int64_t bytes(const struct model_shape *s, bool want_gradient) {
   const int64_t n = model_layout_of(s).at[MODEL_BLOCKS], V = s->vocabulary, TB = (int64_t)s->steps * s->batch;
   const int64_t kept =
-      4 * (n + s->n_edges + s->n_own + 2 * TB + s->n_in * V + TB * V) + 8 * (TB + MODEL_PARTS + 2);
+      4 * (n + s->n_edges + s->n_own + 2 * TB + s->n_in * V + TB * V) + 8 * (TB + MODEL_PARTS + 3);
   return want_gradient ? kept + 4 * (3 * n + TB + V + 1 + s->n_in * V + TB * V + s->n_out * TB) : kept;
 }
 
@@ -107,21 +149,35 @@ static void take_core(struct model *m, const float *d_value, const float *d_leak
 
 /* ---- drive ---- */
 
-/* Positions sorted by their token, so that the backward pass can sum each token's in a fixed order. */
-static void sort_positions(struct model *m, const int32_t *token) {
-  const int V = m->shape.vocabulary, n = m->shape.steps * m->shape.batch;
-  int32_t *first = NEW_ZERO(int32_t, V + 2), *position = NEW(int32_t, n);
-  for (int i = 0; i < n; i++) first[token[i] + 2]++;
-  for (int v = 0; v < V; v++) first[v + 2] += first[v + 1];
-  for (int i = 0; i < n; i++) position[first[token[i] + 1]++] = i;
-  gpu_put(m->first, first, (size_t)(V + 1) * sizeof *first);
-  gpu_put(m->position, position, (size_t)n * sizeof *position);
-  mem_free(first), mem_free(position);
+/* position [n] sorted by token, first [V + 1]: so that the backward pass can sum each token's in a fixed
+ * order.
+ */
+static void sort_positions(const int32_t *token, int n, int V, int32_t *position, int32_t *first) {
+  memset(first, 0, (size_t)(V + 1) * sizeof *first);
+  for (int i = 0; i < n; i++) first[token[i] + 1]++;
+  for (int v = 0; v < V; v++) first[v + 1] += first[v];
+  for (int i = 0; i < n; i++) position[first[token[i]]++] = i;
+  memmove(first + 1, first, (size_t)V * sizeof *first);
+  first[0] = 0;
+}
+
+static void send(void *there, const int32_t *staged, int64_t n) {
+  CHECK_CUDA(
+      cudaMemcpyAsync(there, staged, (size_t)n * sizeof *staged, cudaMemcpyHostToDevice, gpu_stream()));
 }
 
 static void drive(struct model *m, const int32_t *token, float *to) {
-  gpu_put(m->token, token, (size_t)m->shape.steps * (size_t)m->shape.batch * sizeof *token);
-  if (m->position) sort_positions(m, token);
+  const struct stage *stage = &m->stage[++m->steps % STAGES];
+  const int V = m->shape.vocabulary, n = m->shape.steps * m->shape.batch;
+  int32_t *staged = stage->host, *position = staged + 2 * (int64_t)n, *first = position + n;
+  CHECK_CUDA(cudaEventSynchronize(stage->sent));
+  memcpy(staged, token, (size_t)n * sizeof *staged);
+  send(m->token, staged, n);
+  if (m->position) {
+    sort_positions(token, n, V, position, first);
+    send(m->position, position, n), send(m->first, first, V + 1);
+  }
+  CHECK_CUDA(cudaEventRecord(stage->sent, gpu_stream()));
   model_device_drive(&m->d, at(m, MODEL_PARAMETERS, MODEL_EMBEDDING),
                      at(m, MODEL_PARAMETERS, MODEL_PROJECTION), m->token, m->table, to);
 }
@@ -152,7 +208,11 @@ static float *logit(struct model *m) {
 }
 
 static void loss(struct model *m, const int32_t *target, double scale) {
-  gpu_put(m->target, target, (size_t)m->shape.steps * (size_t)m->shape.batch * sizeof *target);
+  const struct stage *stage = &m->stage[m->steps % STAGES]; /* that of the drive before */
+  const int64_t n = (int64_t)m->shape.steps * m->shape.batch;
+  memcpy(stage->host + n, target, (size_t)n * sizeof *target);
+  send(m->target, stage->host + n, n);
+  CHECK_CUDA(cudaEventRecord(stage->sent, gpu_stream()));
   model_device_loss(&m->d, m->target, scale, m->logit, m->nats, m->sum);
 }
 
@@ -184,15 +244,38 @@ static void readout_gradient(struct model *m, const float *output, float *d_outp
 
 /* ---- optimiser and figures ---- */
 
-static double sum_squares(struct model *m, int64_t first, int64_t n) {
-  model_device_squares(m->array[MODEL_GRADIENT] + first, n, m->parts, m->sum);
-  return value_of(m->sum);
+static void squares_clear(struct model *m) {
+  CHECK_CUDA(cudaMemsetAsync(m->sum + 1, 0, sizeof *m->sum, gpu_stream()));
+}
+
+static void squares_add(struct model *m, int64_t first, int64_t n) {
+  model_device_squares(m->array[MODEL_GRADIENT] + first, n, m->parts, m->sum + 1);
+}
+
+static double squares(struct model *m) {
+  return value_of(m->sum + 1);
+}
+
+static void squares_set(struct model *m, double squares_of_all) {
+  gpu_put(m->sum + 1, &squares_of_all, sizeof squares_of_all);
+}
+
+static void figures_note(struct model *m) {
+  const struct figures_kept *kept = &m->kept[m->noted++ % MODEL_FIGURES_KEPT];
+  CHECK_CUDA(cudaMemcpyAsync(kept->host, m->sum, sizeof *kept->host, cudaMemcpyDeviceToHost, gpu_stream()));
+  CHECK_CUDA(cudaEventRecord(kept->there, gpu_stream()));
+}
+
+static struct model_figures figures(struct model *m) {
+  const struct figures_kept *kept = &m->kept[m->read++ % MODEL_FIGURES_KEPT];
+  CHECK_CUDA(cudaEventSynchronize(kept->there));
+  return *kept->host;
 }
 
 static void update(struct model *m, int64_t first, int64_t n, const struct adamw *how) {
   const double correct1 = 1 - pow(how->beta1, (double)how->step);
   const double correct2 = 1 - pow(how->beta2, (double)how->step);
-  const struct adamw_factors f = {.scale = (float)how->scale,
+  const struct adamw_factors f = {.clip = how->clip,
                                   .beta1 = (float)how->beta1,
                                   .rest1 = (float)(1 - how->beta1),
                                   .beta2 = (float)how->beta2,
@@ -201,7 +284,7 @@ static void update(struct model *m, int64_t first, int64_t n, const struct adamw
                                   .rate = (float)(how->rate / correct1),
                                   .root = (float)(1 / sqrt(correct2)),
                                   .eps = (float)how->eps};
-  model_device_adamw(&f, n, m->array[MODEL_PARAMETERS] + first, m->array[MODEL_GRADIENT] + first,
+  model_device_adamw(&f, m->sum + 1, n, m->array[MODEL_PARAMETERS] + first, m->array[MODEL_GRADIENT] + first,
                      m->array[MODEL_MOMENT1] + first, m->array[MODEL_MOMENT2] + first);
 }
 
@@ -226,6 +309,11 @@ const struct model_backend model_cuda = {.open = open,
                                          .nats = nats,
                                          .readout_gradient = readout_gradient,
                                          .drive_gradient = drive_gradient,
-                                         .sum_squares = sum_squares,
+                                         .squares_clear = squares_clear,
+                                         .squares_add = squares_add,
+                                         .squares = squares,
+                                         .squares_set = squares_set,
                                          .update = update,
+                                         .figures_note = figures_note,
+                                         .figures = figures,
                                          .count_beyond = count_beyond};

@@ -42,16 +42,18 @@ void model_device_by_row(const struct model_device *m, int n, const float *by_ti
 /* sums [n] of rows [n][T B]. */
 void model_device_row_sums(const struct model_device *m, int n, const float *rows, float *sums);
 
-/* *sum = sum of x^2; `parts` has room for MODEL_PARTS doubles. */
+/* *sum += sum of x^2; `parts` has room for MODEL_PARTS doubles. */
 enum { MODEL_PARTS = 512 };
 void model_device_squares(const float *x, int64_t n, double *parts, double *sum);
 void model_device_count_beyond(const float *x, int64_t n, float level, unsigned long long *count);
 
 struct adamw_factors {
-  float scale, beta1, rest1, beta2, rest2, keep, rate, root, eps; /* rest = 1 - beta */
+  double clip;
+  float beta1, rest1, beta2, rest2, keep, rate, root, eps; /* rest = 1 - beta */
 };
-void model_device_adamw(const struct adamw_factors *f, int64_t n, float *w, const float *g, float *m,
-                        float *v);
+/* Clipped by the norm sqrt(*squares); nothing changes where that is not finite. */
+void model_device_adamw(const struct adamw_factors *f, const double *squares, int64_t n, float *w,
+                        const float *g, float *m, float *v);
 
 #ifdef __cplusplus
 }

@@ -57,11 +57,17 @@ __global__ void fill_kernel(float *x, int64_t n, float value) {
 
 /* m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  w = w (1 - lr decay) - lr mhat / (sqrt(vhat)
  * + eps) */
-__global__ void adamw_kernel(const adamw_factors f, int64_t n, float *w, const float *gradient, float *m,
-                             float *v) {
+__global__ void adamw_kernel(const adamw_factors f, const double *squares, int64_t n, float *w,
+                             const float *gradient, float *m, float *v) {
+  __shared__ float scale;
+  if (threadIdx.x == 0) {
+    const double norm = sqrt(*squares);
+    scale = isfinite(norm) ? (float)(f.clip > 0 && norm > f.clip ? f.clip / norm : 1) : -1;
+  }
+  __syncthreads();
   const int64_t i = thread_index();
-  if (i >= n) return;
-  const float g = f.scale * gradient[i];
+  if (i >= n || scale < 0) return;
+  const float g = scale * gradient[i];
   m[i] = f.beta1 * m[i] + f.rest1 * g;
   v[i] = f.beta2 * v[i] + f.rest2 * g * g;
   w[i] = f.keep * w[i] - f.rate * m[i] / (sqrtf(v[i]) * f.root + f.eps);
@@ -163,11 +169,12 @@ __global__ void loss_kernel(const model_device s, const int32_t *target, double 
     nats[column] = y < 0 ? 0.0 : isfinite(sum) && isfinite(at_target) ? log(sum) - at_target : NAN;
 }
 
-__global__ void sum_kernel(const double *x, int64_t n, double *sum) {
+/* *sum = the sum of x, or with `more` that is added to it. */
+__global__ void sum_kernel(const double *x, int64_t n, double *sum, bool more) {
   double mine = 0;
   for (int64_t i = threadIdx.x; i < n; i += THREADS) mine += x[i];
   mine = block_sum(mine);
-  if (threadIdx.x == 0) *sum = mine;
+  if (threadIdx.x == 0) *sum = more ? *sum + mine : mine;
 }
 
 __global__ void by_row_kernel(const model_device s, int n, const float *by_time, float *rows) {
@@ -268,7 +275,7 @@ void model_device_loss(const struct model_device *m, const int32_t *target, doub
   loss_kernel<<<(unsigned)((columns + WARP - 1) / WARP), THREADS, 0, gpu_stream()>>>(*m, target, scale, logit,
                                                                                      nats);
   launched();
-  sum_kernel<<<1, THREADS, 0, gpu_stream()>>>(nats, columns, sum);
+  sum_kernel<<<1, THREADS, 0, gpu_stream()>>>(nats, columns, sum, false);
   launched();
 }
 
@@ -287,7 +294,7 @@ void model_device_row_sums(const struct model_device *m, int n, const float *row
 void model_device_squares(const float *x, int64_t n, double *parts, double *sum) {
   squares_kernel<<<MODEL_PARTS, THREADS, 0, gpu_stream()>>>(x, n, parts);
   launched();
-  sum_kernel<<<1, THREADS, 0, gpu_stream()>>>(parts, MODEL_PARTS, sum);
+  sum_kernel<<<1, THREADS, 0, gpu_stream()>>>(parts, MODEL_PARTS, sum, true);
   launched();
 }
 
@@ -298,9 +305,9 @@ void model_device_count_beyond(const float *x, int64_t n, float level, unsigned 
   launched();
 }
 
-void model_device_adamw(const struct adamw_factors *f, int64_t n, float *w, const float *g, float *m,
-                        float *v) {
+void model_device_adamw(const struct adamw_factors *f, const double *squares, int64_t n, float *w,
+                        const float *g, float *m, float *v) {
   if (n == 0) return;
-  adamw_kernel<<<blocks_for(n), THREADS, 0, gpu_stream()>>>(*f, n, w, g, m, v);
+  adamw_kernel<<<blocks_for(n), THREADS, 0, gpu_stream()>>>(*f, squares, n, w, g, m, v);
   launched();
 }

@@ -63,9 +63,20 @@ enum model_array { MODEL_PARAMETERS, MODEL_GRADIENT, MODEL_MOMENT1, MODEL_MOMENT
  * regularization", ICLR 2019). */
 struct adamw {
   double rate, decay, beta1, beta2, eps;
-  double scale; /* of the gradient, from the clip */
+  double clip;  /* the gradient is scaled to this norm where it is longer; 0: never */
   int64_t step; /* 1 for the first */
 };
+
+/* The factor that clips a gradient of this norm. */
+static inline double adamw_clip(double clip, double norm) {
+  return clip > 0 && norm > clip ? clip / norm : 1;
+}
+
+/* What one training step shows. */
+struct model_figures {
+  double nats, squares; /* of the last loss; the sum of squares of the gradient, over the ranks set */
+};
+enum { MODEL_FIGURES_KEPT = 2 };
 
 struct model; /* the backend's state */
 
@@ -96,7 +107,8 @@ struct model_backend {
   /* Loss against target [T][B] (host memory), where -1 is not counted; the logits become scale * (softmax -
    * one at the target), 0 where not counted. */
   void (*loss)(struct model *model, const int32_t *target, double scale);
-  /* The sum of the last loss, in nats. Waits for it. */
+  /* The sum of the last loss, in nats. Waits for it, as no other entry of a step does: tokens and targets are
+   * copied before drive and loss return. */
   double (*nats)(struct model *model);
 
   /* From the logits' gradient: gradient of readout and its bias, and d_output [T][n_out][B]. */
@@ -104,9 +116,19 @@ struct model_backend {
   /* From d_drive [T][n_in][B]: gradient of projection, and this part's share of the embedding's. */
   void (*drive_gradient)(struct model *model, const float *d_drive);
 
-  /* Sum of squares of the gradient's [first, first + n). */
-  double (*sum_squares)(struct model *model, int64_t first, int64_t n);
+  /* The sum of squares of the gradient, which the update clips by: set to 0, [first, first + n) added, and,
+   * where several ranks share it, read (waits) and set. */
+  void (*squares_clear)(struct model *model);
+  void (*squares_add)(struct model *model, int64_t first, int64_t n);
+  double (*squares)(struct model *model);
+  void (*squares_set)(struct model *model, double squares);
+  /* Where the squares are not finite, nothing is updated. */
   void (*update)(struct model *model, int64_t first, int64_t n, const struct adamw *how);
+
+  /* Note the figures of the step queued last; the oldest noted and not yet read, waiting for that step only.
+   * At most MODEL_FIGURES_KEPT are noted at a time. */
+  void (*figures_note)(struct model *model);
+  struct model_figures (*figures)(struct model *model);
 
   /* How many of x [n], in the backend's memory, lie beyond +-level. */
   int64_t (*count_beyond)(struct model *model, const float *x, int64_t n, float level);

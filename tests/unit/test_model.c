@@ -246,20 +246,28 @@ static void test_update(void) {
                               .beta1 = 0.9,
                               .beta2 = 0.999,
                               .eps = 1e-8,
-                              .scale = 0.5,
+                              .clip = 1,
                               .step = step};
     squares = 0;
     for (int i = 0; i < N; i++) {
-      g[i] = (float)(normal() * (i % 5));
+      g[i] = (float)(normal() * (i % 5) * (step % 2 ? 1 : 0.01)); /* clipped and not */
       squares += (double)g[i] * (double)g[i];
-      const double d = 0.5 * (double)g[i];
+    }
+    for (int i = 0; i < N; i++) {
+      const double d = fmin(1, 1 / sqrt(squares)) * (double)g[i];
       m1[i] = 0.9 * m1[i] + 0.1 * d, m2[i] = 0.999 * m2[i] + 0.001 * d * d;
       const double mhat = m1[i] / (1 - pow(0.9, step)), vhat = m2[i] / (1 - pow(0.999, step));
       x[i] = x[i] * (1 - how.rate * 0.01) - how.rate * mhat / (sqrt(vhat) + 1e-8);
     }
-    CHECK(fabs(ops->sum_squares(m, 0, N) - squares) <= 1e-12 * squares);
+    ops->squares_clear(m), ops->squares_add(m, 0, 20), ops->squares_add(m, 20, N - 20);
+    CHECK(fabs(ops->squares(m) - squares) <= 1e-12 * squares);
     ops->update(m, 0, N, &how);
+    ops->figures_note(m);
+    if (step > 1) CHECK(ops->figures(m).squares > 0); /* one behind */
   }
+  CHECK(ops->figures(m).squares == ops->squares(m));
+  ops->squares_set(m, INFINITY);
+  ops->update(m, 0, N, &(struct adamw){.rate = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 21});
   CHECK(distance(w, x, N) < 1e-6);
   CHECK(distance(ops->array(m, MODEL_MOMENT1), m1, N) < 1e-6);
   CHECK(distance(ops->array(m, MODEL_MOMENT2), m2, N) < 1e-6);
