@@ -5,6 +5,7 @@
 #include "log.h"
 #include "mem.h"
 #include "watchdog.h"
+#include "witness.h"
 
 #include <omp.h>
 #include <sched.h>
@@ -182,6 +183,7 @@ struct status job_start(const struct comm *world, struct job *job) {
   find_neighbours(world, job, &host);
   choose_threads(&host, job);
   choose_memory(job);
+  witness_start(&host);
   comm_free(&host);
   TRY(choose_device(world, job));
   TRY(choose_transport(world, job));

@@ -1,5 +1,6 @@
 #include "comm.h"
 #include "mem.h"
+#include "witness.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -67,6 +68,7 @@ _Noreturn void comm_finish(struct comm *world, int code) {
   fflush(stdout);
   fflush(stderr);
   comm_barrier(world);
+  witness_leave();
   int rank = world->rank, size = world->size;
   CHECK_MPI(MPI_Finalize());
   if (rank > 0) exit(EXIT_FINE);

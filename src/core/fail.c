@@ -1,5 +1,6 @@
 #include "fail.h"
 #include "comm.h"
+#include "witness.h"
 
 #include <mpi.h>
 #include <stdarg.h>
@@ -54,6 +55,7 @@ _Noreturn void die_at(const char *file, int line, int code, const char *format, 
   va_end(args);
   gethostname(host, sizeof host - 1);
   const char *base = strrchr(file, '/');
+  witness_leave();
   fprintf(stderr, "fascicle: rank %d of %d on %s: %s (%s:%d)\n", my_rank, n_ranks, host, text,
           base ? base + 1 : file, line);
   fflush(stderr);

@@ -1,5 +1,6 @@
 #include "watchdog.h"
 #include "fail.h"
+#include "witness.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,6 +35,7 @@ const char *watchdog_place(void) {
 static void give_up(void) {
   char host[256] = "?";
   gethostname(host, sizeof host - 1);
+  witness_leave();
   fprintf(stderr,
           "fascicle: rank %d on %s: no progress for %.0f s, last seen in '%s'; ended by the watchdog "
           "(--watchdog SECONDS changes the limit)\n",

@@ -2,6 +2,7 @@
 """One rank dies or stalls: the job ends within seconds, nothing that was finished is lost, and the run can go on."""
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -48,6 +49,9 @@ def test_sigkill_one_rank():
     graph, config, process = begin(3)
     os.kill(ranks_of(process, 3)[1], signal.SIGKILL)
     check(ends_soon(process, 20) != 0, "not 0")
+    lines = [line for line in open(path("log")) if "is gone: killed, or crashed" in line]
+    check(len(lines) == 1 and re.match("fascicle: rank [02] of 3 on ", lines[0]) and "rank 1 (process" in lines[0]
+          and "seen during 'simulation step'" in lines[0], open(path("log")).read())
     goes_on(graph, config, 2)
 
 

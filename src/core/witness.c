@@ -1,0 +1,117 @@
+#include "witness.h"
+#include "mem.h"
+#include "watchdog.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Shared by the ranks of the host. */
+struct person {
+  int rank; /* in the world */
+  pid_t process;
+  atomic_int leaves; /* its end has been, or will be, explained */
+  atomic_int told;   /* somebody says that it is gone */
+};
+
+static struct person *people; /* [n_people] */
+static int n_people, me;
+static struct pollfd *seen; /* [n_people] readable once the process has ended; fd -1: not watched any more */
+
+/* ---- the table ---- */
+
+static struct person *map_table(const char *name, int flags, size_t bytes) {
+  const int file = shm_open(name, flags, 0600);
+  if (file < 0) return NULL;
+  void *at = MAP_FAILED;
+  if (!(flags & O_CREAT) || ftruncate(file, (off_t)bytes) == 0)
+    at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  return at == MAP_FAILED ? NULL : at;
+}
+
+/* The same table for all; its name is gone before anything can go wrong. */
+static struct person *share_table(const struct comm *host) {
+  const size_t bytes = (size_t)host->size * sizeof(struct person);
+  char name[64] = "";
+  struct person *table = NULL;
+  if (host->rank == 0) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(name, sizeof name, "/fascicle-%ld-%ld%09ld", (long)getpid(), (long)now.tv_sec, now.tv_nsec);
+    table = map_table(name, O_CREAT | O_EXCL | O_RDWR, bytes);
+  }
+  comm_share(host, name, sizeof name, 0);
+  if (host->rank > 0) table = map_table(name, O_RDWR, bytes);
+  int64_t good = table != NULL;
+  comm_min_i64(host, &good, 1);
+  if (host->rank == 0) shm_unlink(name);
+  if (!good && table) munmap(table, bytes);
+  return good ? table : NULL;
+}
+
+/* ---- watching ---- */
+
+/* Who told the reason is left out; whoever is ended with all others says nothing more. */
+static void look_at(int i) {
+  const struct timespec moment = {0, 100000000}, rest = {5, 0};
+  if (atomic_load(&people[i].leaves)) {
+    seen[i].fd = -1;
+    return;
+  }
+  nanosleep(&moment, NULL);
+  if (atomic_load(&people[me].leaves)) return;
+  if (atomic_exchange(&people[i].told, 1)) nanosleep(&rest, NULL); /* the speaker ends us before that */
+  DIE(EXIT_RUNTIME, "rank %d (process %ld) on this host is gone: killed, or crashed; seen during '%s'",
+      people[i].rank, (long)people[i].process, watchdog_place());
+}
+
+static void *watch(void *unused) {
+  (void)unused;
+  for (;;) {
+    if (poll(seen, (nfds_t)n_people, -1) <= 0) continue;
+    for (int i = 0; i < n_people; i++)
+      if (seen[i].fd >= 0 && seen[i].revents) look_at(i);
+  }
+  return NULL;
+}
+
+static int follow(pid_t process) {
+  enum { PIDFD_OPEN = 434 }; /* on every architecture; older systems refuse it: nobody is watched then */
+  return (int)syscall(PIDFD_OPEN, process, 0);
+}
+
+/* Signals are for the other threads. */
+static void start_thread(void) {
+  sigset_t all, before;
+  pthread_t thread;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  if (pthread_create(&thread, NULL, watch, NULL)) DIE(EXIT_RUNTIME, "cannot start the witness thread");
+  pthread_detach(thread);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void witness_start(const struct comm *host) {
+  if (host->size == 1 || people) return;
+  people = share_table(host);
+  if (!people) return;
+  n_people = host->size, me = host->rank;
+  people[me].rank = fail_rank(), people[me].process = getpid();
+  comm_barrier(host);
+  seen = NEW(struct pollfd, n_people);
+  for (int i = 0; i < n_people; i++)
+    seen[i] = (struct pollfd){.fd = i == me ? -1 : follow(people[i].process), .events = POLLIN};
+  comm_barrier(host); /* nobody is gone before all watch */
+  start_thread();
+}
+
+void witness_leave(void) {
+  if (people) atomic_store(&people[me].leaves, 1);
+}
