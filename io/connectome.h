@@ -8,7 +8,7 @@
 
 #include "comm.h"
 #include "digest.h"
-#include "pages.h"
+#include "lif_backend.h"
 #include "types.h"
 
 /* One attribute of the nodes. Exactly one of code / i64 / f64 is set. */
@@ -119,12 +119,11 @@ void connectome_counts(struct connectome_file *file, eidx first, eidx n, uint32_
 /* The source-major copy, only when `streamable`: ptr [n_nodes + 1] by row of source; the edges of one source
  * ascend by row of target. */
 void connectome_out_ptr(struct connectome_file *file, gidx first, int64_t n, eidx *ptr);
-void connectome_out(struct connectome_file *file, eidx first, eidx n, uint32_t *target_row, int16_t *weight,
-                    uint16_t *delay);
-/* The same three arrays mapped from the file (core/pages.h); pages_close each. The values are those of the
- * file: whoever uses them checks them. */
-void connectome_out_pages(struct connectome_file *file, struct pages *target_row, struct pages *weight,
-                          struct pages *delay);
+void connectome_out(struct connectome_file *file, eidx first, eidx n, struct lif_edge *edge);
+/* Where its edges stand, for readers of their own: the byte at which the array of struct lif_edge (target:
+ * the row in the whole graph) begins, and a descriptor to close. The values are those of the file: whoever
+ * uses them checks them. */
+int64_t connectome_out_place(struct connectome_file *file, int *descriptor);
 const char *connectome_path(const struct connectome_file *file);
 void connectome_body_ids(struct connectome_file *file, gidx first, int64_t n, uint64_t *body_id);
 /* All names [n_nodes]; free each and the array with mem_free. Only when has_names. */

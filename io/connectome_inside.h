@@ -8,6 +8,10 @@
 #define CONNECTOME_FORMAT "fascicle graph"
 enum { CONNECTOME_VERSION = 1, CONNECTOME_NAME = 400 };
 
+/* /out/edge in words of 32 bits a row: as struct lif_edge lies in memory. */
+enum { CONNECTOME_OUT_WIDTH = 2 };
+_Static_assert(sizeof(struct lif_edge) == CONNECTOME_OUT_WIDTH * sizeof(uint32_t), "two words an edge");
+
 struct connectome_file {
   struct h5_file h5;
   struct connectome_facts facts;

@@ -124,13 +124,44 @@ static struct status verify_order(struct connectome_file *file, const char *path
   return compare(path, "order", file->facts.order_digest, digest);
 }
 
+/* The edges of [first, end) in the source-major copy, hashed as those of the graph are: by node ids. */
+static struct sum128 hash_out(struct connectome_file *file, eidx first, eidx end) {
+  enum { PIECE = 16 * H5_CHUNK };
+  const int64_t n_nodes = file->facts.n_nodes;
+  const eidx room = end - first < PIECE ? end - first : PIECE;
+  eidx *ptr = NEW(eidx, n_nodes + 1);
+  uint32_t *node_of_row = NEW(uint32_t, n_nodes);
+  struct lif_edge *edge = NEW(struct lif_edge, room);
+  struct sum128 sum = {0};
+  connectome_out_ptr(file, 0, n_nodes + 1, ptr);
+  connectome_node_of_row(file, node_of_row);
+  gidx row = 0;
+  for (eidx at = first; at < end; at += PIECE) {
+    const eidx n = end - at < PIECE ? end - at : PIECE;
+    connectome_out(file, at, n, edge);
+    for (eidx e = 0; e < n; e++) {
+      while (row < n_nodes && ptr[row + 1] <= at + e) row++;
+      const nodeid source = row < n_nodes ? (nodeid)node_of_row[row] : -1;
+      sum128_add(&sum, edge_hash(source, node_of_row[edge[e].target], edge[e].weight, edge[e].delay));
+    }
+  }
+  mem_free(ptr), mem_free(node_of_row), mem_free(edge);
+  return sum;
+}
+
 struct status connectome_verify(const struct comm *comm, struct connectome_file *file, const char *path) {
   const eidx n = file->facts.n_edges;
   const eidx first = n / comm->size * comm->rank + n % comm->size * comm->rank / comm->size;
   const eidx end = n / comm->size * (comm->rank + 1) + n % comm->size * (comm->rank + 1) / comm->size;
   const struct sum128 edges = sum_over(comm, hash_share(file, first, end));
   struct status s = fine();
-  if (comm->rank == 0) s = verify_graph(file, path, edges);
+  if (file->facts.streamable) {
+    const struct sum128 out = sum_over(comm, hash_out(file, first, end));
+    if (out.low != edges.low || out.high != edges.high)
+      s = failure(EXIT_INPUT, "%s: damaged: /out does not hold the edges of the graph; make the file again",
+                  path);
+  }
+  if (comm->rank == 0 && !s.code) s = verify_graph(file, path, edges);
   if (comm->rank == 0 && !s.code) s = verify_order(file, path);
   return agree(comm, s);
 }

@@ -2,8 +2,11 @@
 #include "connectome_inside.h"
 #include "mem.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- opening ---- */
 
@@ -74,19 +77,25 @@ static struct status take_facts(struct h5_file *h5, struct connectome_facts *f) 
 
 enum presence { REQUIRED, OPTIONAL, UNWRITTEN /* required, but its values may all be the fill value */ };
 
-/* One-dimensional, of the length and type promised, with room in the file for so much. */
-static struct status check_set(struct h5_file *h5, const char *path, enum ftype type, int64_t n,
-                               enum presence presence) {
+/* n rows of `width` elements of the type promised, with room in the file for so much. */
+static struct status check_table(struct h5_file *h5, const char *path, enum ftype type, int64_t n,
+                                 int64_t width, enum presence presence) {
   struct h5_shape shape;
   if (!h5_shape(h5, path, &shape)) return presence == OPTIONAL ? fine() : missing(h5, path);
-  if (shape.rank != 1 || shape.n != n)
+  if (shape.rank != (width > 1 ? 2 : 1) || shape.width != width || shape.n != n)
     return failure(EXIT_INPUT, "%s: damaged: %s holds %lld elements, not %lld", h5->path, path,
-                   (long long)shape.n, (long long)n);
+                   (long long)(shape.n * shape.width), (long long)(n * width));
   if (shape.type != type)
     return failure(EXIT_INPUT, "%s: damaged: %s is not of type %s", h5->path, path, ftype_name(type));
   if (!shape.whole && presence != UNWRITTEN)
     return failure(EXIT_INPUT, "%s: damaged: %s was never written, or not all of it", h5->path, path);
   return fine();
+}
+
+/* One-dimensional. */
+static struct status check_set(struct h5_file *h5, const char *path, enum ftype type, int64_t n,
+                               enum presence presence) {
+  return check_table(h5, path, type, n, 1, presence);
 }
 
 static struct status check_sets(struct h5_file *h5, struct connectome_facts *f) {
@@ -107,11 +116,9 @@ static struct status check_sets(struct h5_file *h5, struct connectome_facts *f) 
   if (f->ordered) TRY(check_set(h5, "/order/row_of_node", F_U32, f->n_nodes, REQUIRED));
   if (f->ordered) TRY(check_set(h5, "/order/node_of_row", F_U32, f->n_nodes, REQUIRED));
   if (f->n_blocks) TRY(check_set(h5, "/order/block", F_I64, (int64_t)f->n_blocks + 1, REQUIRED));
-  f->streamable = h5_is_group(h5, "/out");
+  f->streamable = h5_has(h5, "/out/edge");
   if (f->streamable) TRY(check_set(h5, "/out/ptr", F_I64, f->n_nodes + 1, REQUIRED));
-  if (f->streamable) TRY(check_set(h5, "/out/target_row", F_U32, f->n_edges, REQUIRED));
-  if (f->streamable) TRY(check_set(h5, "/out/weight", F_I16, f->n_edges, REQUIRED));
-  if (f->streamable) TRY(check_set(h5, "/out/delay", F_U16, f->n_edges, REQUIRED));
+  if (f->streamable) TRY(check_table(h5, "/out/edge", F_U32, f->n_edges, CONNECTOME_OUT_WIDTH, REQUIRED));
   return fine();
 }
 
@@ -251,25 +258,24 @@ void connectome_out_ptr(struct connectome_file *file, gidx first, int64_t n, eid
       broken(file, "/out/ptr", first + i, ptr[i]);
 }
 
-void connectome_out(struct connectome_file *file, eidx first, eidx n, uint32_t *target_row, int16_t *weight,
-                    uint16_t *delay) {
-  h5_read(&file->h5, "/out/target_row", F_U32, first, n, target_row);
-  h5_read(&file->h5, "/out/weight", F_I16, first, n, weight);
-  h5_read(&file->h5, "/out/delay", F_U16, first, n, delay);
+void connectome_out(struct connectome_file *file, eidx first, eidx n, struct lif_edge *edge) {
+  const struct connectome_facts *f = &file->facts;
+  h5_read_rows(&file->h5, "/out/edge", F_U32, first, n, CONNECTOME_OUT_WIDTH, edge);
   for (eidx e = 0; e < n; e++)
-    if (target_row[e] >= file->facts.n_nodes) broken(file, "/out/target_row", first + e, target_row[e]);
+    if (edge[e].target >= f->n_nodes || edge[e].delay < f->min_delay || edge[e].delay > f->max_delay)
+      broken(file, "/out/edge", first + e, edge[e].target);
 }
 
-static void map(struct connectome_file *file, const char *path, enum ftype type, struct pages *pages) {
-  const struct h5_place place = h5_place_of(&file->h5, path, type);
-  pages_open(file->h5.path, place.descriptor, place.offset, place.bytes, pages);
-}
-
-void connectome_out_pages(struct connectome_file *file, struct pages *target_row, struct pages *weight,
-                          struct pages *delay) {
-  map(file, "/out/target_row", F_U32, target_row);
-  map(file, "/out/weight", F_I16, weight);
-  map(file, "/out/delay", F_U16, delay);
+int64_t connectome_out_place(struct connectome_file *file, int *descriptor) {
+  const struct h5_place place = h5_place_of(&file->h5, "/out/edge", F_U32);
+  /* A descriptor of our own: that of the library carries a lock, and goes with the file. */
+  struct stat theirs, ours;
+  *descriptor = open(file->h5.path, O_RDONLY | O_CLOEXEC);
+  if (*descriptor < 0) DIE(EXIT_INPUT, "%s: cannot open it again: %s", file->h5.path, strerror(errno));
+  if (place.bytes && (fstat(place.descriptor, &theirs) || fstat(*descriptor, &ours) ||
+                      theirs.st_ino != ours.st_ino || theirs.st_dev != ours.st_dev))
+    DIE(EXIT_INPUT, "%s: another file has taken its place", file->h5.path);
+  return place.offset;
 }
 
 const char *connectome_path(const struct connectome_file *file) {

@@ -288,18 +288,17 @@ static eidx *by_source(const struct connectome *g, eidx *ptr) {
 
 static void put_out(struct h5_file *h5, const struct connectome *g) {
   eidx *ptr = NEW(eidx, g->n_nodes + 1), *edge = by_source(g, ptr);
-  h5_write(h5, "/out/ptr", F_I64, g->n_nodes + 1, 1, ptr);
-  uint32_t *row = NEW(uint32_t, g->n_edges);
-  for (eidx i = 0; i < g->n_edges; i++)
-    row[i] = g->row_of_node ? g->row_of_node[g->target[edge[i]]] : g->target[edge[i]];
-  h5_write(h5, "/out/target_row", F_U32, g->n_edges, 1, row);
-  mem_free(row);
-  uint16_t *half = NEW(uint16_t, g->n_edges);
-  for (eidx i = 0; i < g->n_edges; i++) half[i] = (uint16_t)g->impulse[edge[i]];
-  h5_write(h5, "/out/weight", F_I16, g->n_edges, 1, half);
-  for (eidx i = 0; i < g->n_edges; i++) half[i] = g->delay ? g->delay[edge[i]] : g->constant_delay;
-  h5_write(h5, "/out/delay", F_U16, g->n_edges, 1, half);
-  mem_free(half), mem_free(edge), mem_free(ptr);
+  h5_write_checked(h5, "/out/ptr", F_I64, g->n_nodes + 1, 1, ptr);
+  struct lif_edge *out = NEW(struct lif_edge, g->n_edges);
+#pragma omp parallel for schedule(static)
+  for (eidx i = 0; i < g->n_edges; i++) {
+    const eidx e = edge[i];
+    out[i] = (struct lif_edge){.target = g->row_of_node ? g->row_of_node[g->target[e]] : g->target[e],
+                               .weight = g->impulse[e],
+                               .delay = g->delay ? g->delay[e] : g->constant_delay};
+  }
+  h5_write_checked(h5, "/out/edge", F_U32, g->n_edges, CONNECTOME_OUT_WIDTH, out);
+  mem_free(out), mem_free(edge), mem_free(ptr);
 }
 
 /* ---- all of it ---- */

@@ -2,6 +2,7 @@
 #include "mem.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Counts become offsets: ptr[j + 1] = where row j begins. */
 void lif_building_scatter(struct building *b, gidx n_nodes, eidx n_edges) {
@@ -23,7 +24,7 @@ struct lif_net lif_building_end(const struct building *b, gidx n_nodes, gidx fir
 static void stream_free(const struct lif_stream *net_stream) {
   struct lif_stream *stream = (struct lif_stream *)net_stream;
   if (!stream) return;
-  pages_close(&stream->target_row), pages_close(&stream->weight), pages_close(&stream->delay);
+  close(stream->file);
   mem_free((void *)stream->in_ptr), mem_free((void *)stream->path);
   mem_free(stream);
 }

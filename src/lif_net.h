@@ -11,10 +11,11 @@
  * that would break the net are fatal with EXIT_INPUT. Free with lif_net_free. */
 void lif_net_load(struct connectome_file *file, gidx first, gidx last, struct lif_net *net);
 
-/* Local: the same share with its edges left in the file's source-major copy, mapped (core/pages.h). The file
- * must be streamable, and may be closed before the net. Memory: 8 bytes a node of the whole graph, 16 a row.
- */
-void lif_net_stream(struct connectome_file *file, gidx first, gidx last, struct lif_net *net);
+/* Local: the same share with its edges left in the file's source-major copy; a run holds up to `held_bytes`
+ * of them at a time, or the longest row. The file must be streamable, and may be closed before the net.
+ * Memory: 8 bytes a node of the whole graph, 16 a row; a run on it 16 a node more. */
+void lif_net_stream(struct connectome_file *file, gidx first, gidx last, int64_t held_bytes,
+                    struct lif_net *net);
 
 /* A whole graph in arrays, for tests, benches and generated graphs. */
 struct lif_edges {

@@ -135,6 +135,12 @@ static struct status can_train(const struct plan_request *r, const struct train_
   return fine();
 }
 
+static struct plan_memory streamed_memory(const struct answer *a) {
+  const struct plan_share *share = plan_largest(&a->graph);
+  const int64_t held = plan_held(&a->graph, share, RECORD_BYTES, a->limit);
+  return plan_streamed_memory(&a->graph, share, RECORD_BYTES, held);
+}
+
 /* The plan for a given number of parts. */
 static struct status try_parts(const struct comm *alone, const struct plan_request *r,
                                const struct train_config *c, const struct plan_machine *machine, int parts,
@@ -144,8 +150,7 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
   const struct plan_share *share = plan_largest(&a->graph);
   const int threads = (int)r->threads, replicas = (int)r->ranks / parts;
   if (!trains(r)) {
-    a->memory = a->streamed ? plan_streamed_memory(&a->graph, share, RECORD_BYTES)
-                            : plan_simulate_memory(&a->graph, share, RECORD_BYTES);
+    a->memory = a->streamed ? streamed_memory(a) : plan_simulate_memory(&a->graph, share, RECORD_BYTES);
     a->step = plan_simulate_step(&a->graph, machine, threads, r->active);
     return fine();
   }
@@ -179,7 +184,7 @@ static void stream_instead(const struct plan_request *r, struct answer *a) {
   if (strcmp(r->kind, "simulate") || strcmp(r->residency, "auto") || !a->streamable) return;
   if (a->memory.total <= a->limit) return;
   a->streamed = true;
-  a->memory = plan_streamed_memory(&a->graph, plan_largest(&a->graph), RECORD_BYTES);
+  a->memory = streamed_memory(a);
 }
 
 /* Splitting the batch is cheaper than splitting the graph: the fewest parts that fit. A simulation of one
@@ -232,8 +237,7 @@ static void print_answer(const struct plan_request *r, const struct plan_machine
   printf("  %-46s %14lld bytes, %.2f of %.2f GiB\n", "total of a rank", (long long)a->memory.total,
          (double)a->memory.total / 0x1p30, (double)a->limit / 0x1p30);
   if (a->streamed)
-    printf("  edges streamed from the file: up to %.1f MB of them in the page cache, which gives way\n",
-           8e-6 * (double)a->graph.n_edges);
+    printf("  edges streamed from the file; what is not held comes from the page cache while that has it\n");
   printf("  a step: %.4g s (work %.4g s, exchange %.4g s, %lld bytes sent by a rank)\n", a->step.total,
          a->step.compute, a->step.exchange, (long long)a->step.bytes_sent);
   printf("  rates: %s\n", machine->origin);

@@ -54,9 +54,14 @@ struct plan_memory {
 struct plan_memory plan_simulate_memory(const struct plan_graph *graph, const struct plan_share *share,
                                         int64_t recorded);
 
-/* The same with edges that stay in the file: what is mapped of it is the page cache's, not the rank's. */
+/* The same with edges that stay in the file, `held` bytes of them in memory at a time. */
 struct plan_memory plan_streamed_memory(const struct plan_graph *graph, const struct plan_share *share,
-                                        int64_t recorded);
+                                        int64_t recorded, int64_t held);
+/* How many bytes of edges a rank that may use `limit` holds: all of its own if they fit, and at least
+ * PLAN_LEAST_HELD. */
+enum { PLAN_LEAST_HELD = 4 << 20 };
+int64_t plan_held(const struct plan_graph *graph, const struct plan_share *share, int64_t recorded,
+                  int64_t limit);
 
 struct plan_training {
   struct recur_shape shape; /* this replica's */

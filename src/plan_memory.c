@@ -36,13 +36,21 @@ struct plan_memory plan_simulate_memory(const struct plan_graph *g, const struct
 }
 
 struct plan_memory plan_streamed_memory(const struct plan_graph *g, const struct plan_share *s,
-                                        int64_t recorded) {
+                                        int64_t recorded, int64_t held) {
   const int64_t n = g->n_nodes, own = s->n_own;
   struct plan_memory m = {0};
-  add(&m, "offsets by source", 8 * (n + 1));      /* of every neuron anywhere */
+  add(&m, "edges held at a time", held);
+  add(&m, "offsets by source",
+      8 * (n + 1) + 16 * n); /* of every neuron anywhere: in the file, among those held */
   add(&m, "in-edges of own rows", 8 * (own + 1)); /* numbers: threads share the work by them */
   add_neurons(&m, g, s, recorded, 5 * n);         /* node_of_row, and a check of it */
   return m;
+}
+
+int64_t plan_held(const struct plan_graph *g, const struct plan_share *s, int64_t recorded, int64_t limit) {
+  const int64_t left = limit - plan_streamed_memory(g, s, recorded, 0).total;
+  const int64_t all = 8 * (s->near + s->far) + PLAN_LEAST_HELD;
+  return larger(left < all ? left : all, PLAN_LEAST_HELD);
 }
 
 /* The share of the input (or output) neurons: even, rounded up. */

@@ -119,7 +119,7 @@ static void load_net(struct simulation *sim) {
   const double started = seconds_now();
   const gidx first = sim->first[comm->rank], last = sim->first[comm->rank + 1];
   if (sim->streamed)
-    lif_net_stream(sim->file, first, last, &sim->net);
+    lif_net_stream(sim->file, first, last, sim->held, &sim->net);
   else
     lif_net_load(sim->file, first, last, &sim->net);
   for (int i = 0; i < sim->config.n_silences; i++) {

@@ -19,7 +19,8 @@ struct simulation {
   struct lif_config config;
   struct grid grid;
   gidx *first;   /* [parts + 1] */
-  bool streamed; /* the edges stay in the file */
+  bool streamed; /* the edges stay in the file ... */
+  int64_t held;  /* ... and so many bytes of them are in memory at a time */
   struct lif_net net;
   struct lif_stimulus *stimulus; /* [config.n_inputs] */
   struct rundir dir;

@@ -80,10 +80,11 @@ static struct status decide(struct simulation *sim, const struct needs *needs, b
 static void say(const struct simulation *sim, const struct needs *needs) {
   const double all = (double)connectome_facts(sim->file)->n_edges * sizeof(struct lif_edge) * 1e-6;
   if (sim->streamed)
-    log_line("edges streamed from the file%s: a rank needs %.3f of its %.3f GiB; the page cache holds up to "
-             "%.1f MB of edges while memory lasts",
-             strcmp(sim->residency, "auto") ? "" : ", as they do not fit", gib(needs->streamed),
-             gib(sim->job.memory_bytes), all);
+    log_line(
+        "edges streamed from the file%s: a rank needs at least %.3f of its %.3f GiB; it holds up to %.1f MB "
+        "of edges at a time (all: %.1f MB)",
+        strcmp(sim->residency, "auto") ? "" : ", as they do not fit", gib(needs->streamed),
+        gib(sim->job.memory_bytes), (double)sim->held * 1e-6, all);
   else
     log_line("edges resident: a rank needs %.3f of its %.3f GiB", gib(needs->resident),
              gib(sim->job.memory_bytes));
@@ -95,7 +96,8 @@ struct status simulate_residency(const struct comm *world, struct simulation *si
   const int64_t has = sim->job.memory_bytes;
   if (strcmp(sim->job.backend->name, "cpu")) return fine(); /* parse refused an order to stream */
   struct needs needs = {plan_simulate_memory(&graph, &share, RECORD_BYTES).total,
-                        plan_streamed_memory(&graph, &share, RECORD_BYTES).total};
+                        plan_streamed_memory(&graph, &share, RECORD_BYTES, PLAN_LEAST_HELD).total};
+  sim->held = plan_held(&graph, &share, RECORD_BYTES, has);
   int64_t fits[2] = {needs.resident <= has, needs.streamed <= has};
   comm_min_i64(world, fits, 2);
   comm_max_i64(world, &needs.resident, sizeof needs / sizeof needs.resident);
@@ -110,7 +112,7 @@ void simulate_check_memory(const struct simulation *sim) {
   const struct plan_graph graph = graph_of(sim);
   const struct plan_share share = share_of(sim);
   if (strcmp(sim->job.backend->name, "cpu")) return;
-  const struct plan_memory predicted =
-      sim->streamed ? plan_streamed_memory(&graph, &share, 0) : plan_simulate_memory(&graph, &share, 0);
+  const struct plan_memory predicted = sim->streamed ? plan_streamed_memory(&graph, &share, 0, sim->held)
+                                                     : plan_simulate_memory(&graph, &share, 0);
   plan_check(&predicted, RECORD_BYTES, mem_peak());
 }

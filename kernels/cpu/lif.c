@@ -115,7 +115,7 @@ static struct status open_lif(const struct lif_net *net, const struct lif_params
   s->still = NEW_ZERO(uint8_t, s->n_blocks);
   s->barred = NEW_ZERO(uint8_t, s->n_blocks);
   for (lidx i = 0; i < net->n_own && s->muted; i++) s->barred[i / LIF_BLOCK] |= s->mute[i] & LIF_REMOVED;
-  if (net->stream) s->waits = pages_waits();
+  if (net->stream) s->rows = lif_rows_open(net);
   take_ring(s);
   take_touches(s, n_stimuli);
   s->n_parts = n_threads;
@@ -136,6 +136,7 @@ static void close_lif(struct lif *s) {
   mem_free(s->potential), mem_free(s->counter), mem_free(s->ring), mem_free(s->slot);
   mem_free(s->resting), mem_free(s->still), mem_free(s->barred);
   mem_free(s->touch_ptr), mem_free(s->touch_now), mem_free(s->touch), mem_free(s->part);
+  lif_rows_close(s->rows);
   mem_free(s->mine.row), mem_free(s->mine.step_ptr);
   mem_free(s);
 }

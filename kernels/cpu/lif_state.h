@@ -5,6 +5,7 @@
 #define FASCICLE_LIF_STATE_H
 
 #include "lif_block.h"
+#include "lif_rows.h"
 
 /* Spikes of one step found by one thread, ascending. */
 struct lif_found {
@@ -58,8 +59,7 @@ struct lif {
   int64_t *touch_now; /* [n_blocks] the first that is not over */
   struct lif_touch *touch;
 
-  int64_t waits; /* streamed edges: page faults that waited for a disk, when last looked at */
-  int ahead;     /* and batches for which edges are still asked for ahead of their use */
+  struct lif_rows *rows; /* streamed edges; NULL: resident */
 
   int n_parts;
   struct lif_part *part;
@@ -84,12 +84,5 @@ static inline char *lif_slot_at(const struct lif *s, int64_t step) {
 /* lif_integrate.c and lif_deliver.c: the entries of lif_backend.h. */
 void lif_cpu_integrate(struct lif *s, int n, struct lif_spikes *mine, struct lif_fault *fault);
 void lif_cpu_deliver(struct lif *s, int n, const struct lif_spikes *all);
-
-/* lif_stream.c: where the edges are streamed, one thread's share of one batch; `mark`: as lif_deliver.c. And
- * what to do before and after all threads deliver. */
-void lif_cpu_stream(struct lif *s, const struct lif_part *part, int n, const struct lif_spikes *all,
-                    bool mark);
-void lif_cpu_stream_fetch(struct lif *s, const struct lif_spikes *all);
-void lif_cpu_stream_look(struct lif *s, const struct lif_spikes *all);
 
 #endif

@@ -17,7 +17,6 @@
 #define FASCICLE_LIF_BACKEND_H
 
 #include "fail.h"
-#include "pages.h"
 #include "types.h"
 
 struct lif_edge {
@@ -26,13 +25,14 @@ struct lif_edge {
   uint16_t delay; /* steps, >= 1 */
 };
 
-/* Edges that stay in the file, by source: three arrays in the order of lif_net.out_ptr, into all rows of the
- * graph, not ours alone. */
+/* Edges that stay in the file, by source: an array of struct lif_edge in the order of lif_net.out_ptr. Target
+ * is the row in the whole graph, ascending within a source; the edges lead into all rows, not ours alone. */
 struct lif_stream {
-  struct pages target_row, weight, delay; /* u32, the row in the whole graph, ascending within a source; i16;
-                                             u16 */
-  const eidx *in_ptr;                     /* [n_own + 1] how many edges end at own rows before this one */
-  const char *path;                       /* of the file, for messages */
+  int file;           /* open for reading */
+  int64_t offset;     /* of the array, bytes */
+  int64_t held_bytes; /* of edges, at most so many are in memory at a time */
+  const eidx *in_ptr; /* [n_own + 1] how many edges end at own rows before this one */
+  const char *path;   /* of the file, for messages */
 };
 
 /* The share of a graph: every source anywhere, with its edges into our own targets. */

@@ -164,10 +164,12 @@ def test_any_order_of_rows_gives_the_same_file(tables):
 def test_source_major_copy(tables):
     with h5py.File(tables.convert("graph.h5", "--streamable")) as f:
         ids, node_of_row = f["nodes/neurons/0/body_id"][:], f["order/node_of_row"][:]
-        ptr, rows = f["out/ptr"][:], f["out/target_row"][:]
+        ptr, edge = f["out/ptr"][:], np.ascontiguousarray(f["out/edge"][:]).view("<u4,<i2,<u2")[:, 0]
+        rows, weight, delay = (edge[name] for name in edge.dtype.names)
         source = ids[node_of_row[np.repeat(np.arange(len(ids)), np.diff(ptr))]]
-        out = list(zip(source.tolist(), ids[node_of_row[rows]].tolist(), f["out/weight"][:].tolist()))
+        out = list(zip(source.tolist(), ids[node_of_row[rows]].tolist(), weight.tolist()))
         check("edges", sorted(out), sorted((e.pre, e.post, e.sign * e.weight) for e in tables.edges))
+        check("delays", (delay == 1).all(), True)
         check("ascending", all((np.diff(rows[a:b].astype(int)) > 0).all() for a, b in zip(ptr, ptr[1:])), True)
 
 

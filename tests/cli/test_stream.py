@@ -10,12 +10,36 @@ fascicle, ranks = os.environ["FASCICLE"], os.environ["RANKS"]
 
 def run(n, *words, code=0):
     done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=100)
-    assert done.returncode == code, (words, done.returncode, done.stderr)
+    assert code in (None, done.returncode), (words, done.returncode, done.stderr)
     if code:
         lines = [line for line in done.stderr.splitlines() if line.startswith("fascicle: ")]
         assert len(lines) == 1, done.stderr
         return lines[0]
     return done
+
+
+def peak(*words):
+    """(largest resident set of the process in bytes, what it said)"""
+    with open(os.devnull, "w") as nowhere, tempfile.TemporaryFile("w+") as out:
+        child = subprocess.Popen([fascicle, *map(str, words)], stdout=out, stderr=nowhere, env={**os.environ, "OMP_NUM_THREADS": "1"})
+        _, status, used = os.wait4(child.pid, 0)
+        out.seek(0)
+        assert status == 0, words
+        return used.ru_maxrss * 1024, json.loads(out.read())
+
+
+def budget(work, config):
+    """What --memory leaves for edges is all that the process holds of them, mapped pages of the file included."""
+    graph = f"{work}/larger.h5"
+    run(1, "generate", "--nodes", 10000, "--edges", 3000000, "--delays", "1:8", "--streamable", "--no-order", "--output", graph)
+    least = json.loads(run(1, "plan", graph, "--job", "simulate", "--memory", 0.0001, "--residency", "streamed", "--json", code=None).stdout)
+    words = ("simulate", graph, "--config", config, "--residency", "streamed", "--memory", least["total_bytes"] / 2**30 + 0.0001, "--json", "--output")
+    quiet, _ = peak(*words, f"{work}/quiet", "--steps", 1, "--set", "stimulus=[]")
+    active, facts = peak(*words, f"{work}/active", "--steps", 20, "--set",
+                         'stimulus=[{"neurons": "all", "kind": "spikes", "steps": [3, 11]}]')
+    assert facts["spikes"] >= 20000, facts  # each neuron twice: all 24 MB of edges went by
+    held = least["bytes"]["edges held at a time"]
+    assert held < 5e6 and active - quiet < held + 3e6, (active, quiet, held)
 
 
 def main(work):
@@ -90,12 +114,15 @@ def main(work):
     cases = {line["case"]: line["events_per_step"] for line in lines}
     assert len(cases) == 7 and all(cases[name] == cases[f"{name}_streamed"] for name in ("idle", "active_1pct", "active_10pct")), cases
 
-    # A damaged copy is noticed before it does harm.
+    budget(work, config)
+
+    # A damaged copy is noticed before it does harm, and by its checksum.
     import h5py
     with h5py.File(graph, "r+") as file:
-        file["out/delay"][:] = 60000
+        file["out/edge"][:, 1] = 60000 << 16
     line = simulate("--residency", "streamed", code=65).replace("\n", " ")
     assert "damaged: /out" in line, line
+    assert "/out/edge" in run(1, "inspect", graph, "--verify", code=65)
     print("streamed and resident agree")
 
 

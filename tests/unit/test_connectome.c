@@ -186,23 +186,21 @@ static void check_facts(const struct connectome_facts *f, const struct connectom
 /* Every edge again, from the other side. */
 static void check_out(struct connectome_file *file, const struct connectome *g) {
   eidx *ptr = NEW(eidx, NODES + 1);
-  uint32_t *row = NEW(uint32_t, g->n_edges);
-  int16_t *weight = NEW(int16_t, g->n_edges);
-  uint16_t *delay = NEW(uint16_t, g->n_edges);
+  struct lif_edge *edge = NEW(struct lif_edge, g->n_edges);
   connectome_out_ptr(file, 0, NODES + 1, ptr);
-  connectome_out(file, 0, g->n_edges, row, weight, delay);
+  connectome_out(file, 0, g->n_edges, edge);
   CHECK_EQ(ptr[NODES], g->n_edges);
   struct sum128 from = {0}, to = {0};
   for (gidx i = 0; i < NODES; i++)
     for (eidx e = ptr[i]; e < ptr[i + 1]; e++) {
-      if (e > ptr[i]) CHECK(row[e - 1] <= row[e]);
-      sum128_add(&from, edge_hash(i, row[e], weight[e], delay[e]));
+      if (e > ptr[i]) CHECK(edge[e - 1].target <= edge[e].target);
+      sum128_add(&from, edge_hash(i, edge[e].target, edge[e].weight, edge[e].delay));
     }
   for (eidx e = 0; e < g->n_edges; e++)
     sum128_add(&to, edge_hash(row_of(g, g->source[e]), row_of(g, g->target[e]), g->impulse[e],
                               g->delay ? g->delay[e] : g->constant_delay));
   CHECK(from.low == to.low && from.high == to.high);
-  mem_free(ptr), mem_free(row), mem_free(weight), mem_free(delay);
+  mem_free(ptr), mem_free(edge);
 }
 
 /* Write, read, compare, verify; the digests go to the caller. */
