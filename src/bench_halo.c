@@ -14,7 +14,7 @@
 #include "bench_graph.h"
 #include "halo.h"
 #include "log.h"
-#include "plan.h"
+#include "machine.h"
 #include "recur_backend.h"
 #include "recurrence.h"
 #include "transport.h"
@@ -30,7 +30,7 @@ struct halo_bench {
   const struct graph *graph;
   const struct recur_backend *be;
   struct recur *state;
-  const struct plan_machine *machine;
+  const struct link *link; /* of the machine whose best rate is the floor */
   int batch;
   int64_t edges;
   int64_t gradients; /* summed: as many as the smallest share has, the same on all ranks */
@@ -129,7 +129,7 @@ static double bytes_in(const struct halo_bench *h) {
 
 static void measure_rows(const struct halo_bench *h) {
   const bool all = h->graph->halo.all;
-  const double bytes = bytes_in(h), floor = plan_transfer_floor(h->machine, bytes);
+  const double bytes = bytes_in(h), floor = link_floor(h->link, bytes);
   const double work = time_steps(h, near), work_back = time_steps(h, near_back);
   if (!all) tell(h, "near", work, work, 4.0 * h->batch * (double)h->graph->near.n_edges);
   if (!all) tell(h, "near-back", work_back, work_back, 4.0 * h->batch * (double)h->graph->near.n_edges);
@@ -142,7 +142,7 @@ static void measure_rows(const struct halo_bench *h) {
 
 static void measure_sum(const struct halo_bench *h) {
   const double share = 2.0 * (h->comm->size - 1) / h->comm->size, bytes = share * 4.0 * (double)h->gradients;
-  tell(h, "all-reduce", time_steps(h, all_reduce), plan_transfer_floor(h->machine, bytes), bytes);
+  tell(h, "all-reduce", time_steps(h, all_reduce), link_floor(h->link, bytes), bytes);
 }
 
 static struct status run_kind(const struct halo_bench *setup, const struct graph *graph, bool sums) {
@@ -192,14 +192,17 @@ static struct status run_graph(const struct halo_bench *setup, bool modular, boo
 }
 
 static struct status run(const struct comm *world, const struct bench_job *bench) {
+  const bool on_cpu = !strcmp(bench->job.backend->name, "cpu");
+  struct machine machine;
+  TRY(machine_find(on_cpu ? "cpu" : "h200", &machine));
+  const struct link *link = machine_link(&machine, bench->job.via->name);
   struct comm comm = comm_split(world, 0, world->rank);
   struct status s = bench->job.via->open(&comm);
-  const struct halo_bench setup = {
-      .bench = bench,
-      .comm = &comm,
-      .be = bench->job.backend->recur,
-      .machine = plan_machine_find(strcmp(bench->job.backend->name, "cpu") ? "h200" : "cpu"),
-      .batch = bench->batch > 0 ? (int)bench->batch : 32};
+  const struct halo_bench setup = {.bench = bench,
+                                   .comm = &comm,
+                                   .be = bench->job.backend->recur,
+                                   .link = link ? link : &machine.link[0],
+                                   .batch = bench->batch > 0 ? (int)bench->batch : 32};
   const bool modular = bench->model && !strcmp(bench->model, "modular");
   if (!s.code) s = run_graph(&setup, modular, modular || bench->ordered);
   if (comm.via) comm.via->close(&comm);

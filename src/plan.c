@@ -26,14 +26,21 @@ static const struct usage usage = {
     .example = "  fascicle plan graph.h5 --job train --ranks 4\n"
                "  fascicle plan --nodes 211577 --edges 24700000 --job train --ranks 16 --device h200 --set "
                "batch=128\n"
-               "  fascicle plan graph.h5 --job simulate --ranks 2 --parts 2 --memory 8 --json"};
+               "  fascicle plan graph.h5 --job simulate --ranks 2 --parts 2 --memory 8 --json\n"
+               "  fascicle plan graph.h5 --job train --ranks 128 --gpus-per-host 8 --device h200 "
+               "--network-bandwidth 50"};
 
 struct plan_request {
-  const char *path, *kind, *config, *device, *residency;
+  const char *path, *kind, *config, *device, *machine_file, *residency, *transport;
   struct texts set;
-  int64_t ranks, parts, nodes, edges, threads, vocabulary, characters;
+  int64_t ranks, parts, per_host, nodes, edges, threads, vocabulary, characters;
   double memory_gib, active;
+  double nvlink_rate, nvlink_latency, network_rate,
+      network_latency; /* GB/s, microseconds; below 0: the machine's */
   bool as_json;
+  struct job job; /* for --exchange */
+  struct machine machine;
+  struct plan_layout layout;
 };
 
 struct answer {
@@ -55,7 +62,22 @@ static struct status parse(int argc, char **argv, struct plan_request *r) {
        &r->parts, 1, 1 << 20},
       {"config", OPTION_TEXT, "FILE", "the training's configuration", &r->config, 0, 0},
       {"set", OPTION_LIST, "KEY=VALUE", "change one key of it; may be repeated", &r->set, 0, 0},
-      {"device", OPTION_TEXT, plan_machine_names(), "whose measured rates to use (cpu)", &r->device, 0, 0},
+      {"device", OPTION_TEXT, machine_names(), "whose measured rates to use (cpu)", &r->device, 0, 0},
+      {"machine", OPTION_TEXT, "FILE", "a machine's rates, like jobs/conf/machine_h200.json",
+       &r->machine_file, 0, 0},
+      {"gpus-per-host", OPTION_INT, "G", "ranks of one host (all): others are reached by the network",
+       &r->per_host, 1, 1 << 20},
+      {"transport", OPTION_TEXT, "nccl|peer|mpi", "between ranks of a host (the machine's first)",
+       &r->transport, 0, 0},
+      {"nvlink-bandwidth", OPTION_REAL, "GB/S", "of a rank within its host, each way (as measured)",
+       &r->nvlink_rate, 0, 0},
+      {"nvlink-latency", OPTION_REAL, "US", "of an exchange within a host, microseconds (as measured)",
+       &r->nvlink_latency, 0, 0},
+      {"network-bandwidth", OPTION_REAL, "GB/S", "of a rank to other hosts, each way", &r->network_rate, 0,
+       0},
+      {"network-latency", OPTION_REAL, "US", "of an exchange between hosts, microseconds",
+       &r->network_latency, 0, 0},
+      job_exchange_option(&r->job),
       {"residency", OPTION_TEXT, "auto|resident|streamed", "simulate: where the edges are kept (auto)",
        &r->residency, 0, 0},
       {"memory", OPTION_REAL, "GIB", "what a rank may use (cpu: its share of this host's)", &r->memory_gib, 0,
@@ -92,23 +114,55 @@ static struct status read_config(const struct plan_request *r, struct train_conf
   return s;
 }
 
-static int64_t memory_limit(const struct plan_request *r, const struct plan_machine *machine) {
+/* A link as the user says where he says anything, else as measured. */
+static void override(struct link *link, double rate, double latency) {
+  if (rate <= 0 && latency < 0) return;
+  const double gb = 1e9;
+  const double measured = 1 / (link_seconds(link, 2 * gb, 1) - link_seconds(link, gb, 1)) * gb;
+  link_set(link, latency >= 0 ? latency * 1e-6 : link->seconds[0], rate > 0 ? rate * gb : measured);
+}
+
+static struct status choose_machine(struct plan_request *r) {
+  struct machine *m = &r->machine;
+  TRY(r->machine_file ? machine_load(r->machine_file, m) : machine_find(r->device, m));
+  struct link *host = r->transport ? machine_link(m, r->transport) : &m->link[0];
+  struct link *network = machine_link(m, "network");
+  if (!host)
+    return failure(EXIT_USAGE, "--transport %s: the machine %s has no such link", r->transport, m->name);
+  override(host, r->nvlink_rate, r->nvlink_latency);
+  override(network, r->network_rate, r->network_latency);
+  r->layout = (struct plan_layout){.machine = m,
+                                   .host = host,
+                                   .network = network,
+                                   .threads = (int)r->threads,
+                                   .ranks_per_host = (int)(r->per_host ? r->per_host : r->ranks)};
+  return fine();
+}
+
+static int64_t memory_limit(const struct plan_request *r) {
   if (r->memory_gib > 0) return (int64_t)(r->memory_gib * 1024 * 1024 * 1024);
-  if (machine->memory) return machine->memory;
+  if (r->machine.memory) return r->machine.memory;
   return mem_of_host() / r->ranks;
 }
 
 static struct status count(const struct comm *alone, const struct plan_request *r, int parts,
                            struct answer *a) {
-  const bool cpu = !strcmp(r->device, "cpu");
+  const bool cpu = !strcmp(r->machine.name, "cpu");
+  const int per_host = parts < r->layout.ranks_per_host ? parts : r->layout.ranks_per_host;
   if (!r->path) {
-    plan_guess(r->nodes, r->edges, 1, 1, parts, &a->graph);
+    a->graph = (struct plan_graph){.n_nodes = r->nodes,
+                                   .n_edges = r->edges,
+                                   .min_delay = 1,
+                                   .max_delay = 1,
+                                   .parts = parts,
+                                   .per_host = per_host};
+    plan_guess(job_exchange(&r->job), &a->graph);
     a->streamable = cpu;
     return fine();
   }
   struct connectome_file *file;
   TRY(connectome_open(alone, r->path, &file));
-  plan_count(alone, file, parts, &a->graph);
+  plan_count(alone, file, parts, per_host, job_exchange(&r->job), &a->graph);
   a->streamable = cpu && connectome_facts(file)->streamable;
   connectome_close(file);
   return fine();
@@ -143,15 +197,14 @@ static struct plan_memory streamed_memory(const struct answer *a) {
 
 /* The plan for a given number of parts. */
 static struct status try_parts(const struct comm *alone, const struct plan_request *r,
-                               const struct train_config *c, const struct plan_machine *machine, int parts,
-                               struct answer *a) {
+                               const struct train_config *c, int parts, struct answer *a) {
   plan_graph_free(&a->graph);
   TRY(count(alone, r, parts, a));
   const struct plan_share *share = plan_largest(&a->graph);
-  const int threads = (int)r->threads, replicas = (int)r->ranks / parts;
+  const int replicas = (int)r->ranks / parts;
   if (!trains(r)) {
     a->memory = a->streamed ? streamed_memory(a) : plan_simulate_memory(&a->graph, share, RECORD_BYTES);
-    a->step = plan_simulate_step(&a->graph, machine, threads, r->active);
+    a->step = plan_simulate_step(&a->graph, &r->layout, r->active);
     return fine();
   }
   TRY(can_train(r, c, parts, &a->graph));
@@ -165,13 +218,13 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
                                        .replicas = replicas,
                                        .characters = r->characters};
   a->memory = plan_train_memory(&backend_cpu, &a->graph, share, &a->training);
-  a->step = plan_train_step(&a->graph, machine, threads, &a->training);
+  a->step = plan_train_step(&a->graph, &r->layout, &a->training);
   return fine();
 }
 
 static struct status check_streamed(const struct plan_request *r, const struct answer *a) {
   if (!a->streamed || a->streamable) return fine();
-  if (strcmp(r->device, "cpu"))
+  if (strcmp(r->machine.name, "cpu"))
     return failure(EXIT_USAGE, "plan: --residency streamed: not on a GPU yet; --device cpu streams");
   return failure(EXIT_USAGE,
                  "plan: --residency streamed: %s has no edges by source to stream from; `fascicle order %s "
@@ -190,41 +243,46 @@ static void stream_instead(const struct plan_request *r, struct answer *a) {
 /* Splitting the batch is cheaper than splitting the graph: the fewest parts that fit. A simulation of one
  * trial has nothing else to split. */
 static struct status choose(const struct comm *alone, const struct plan_request *r,
-                            const struct train_config *c, const struct plan_machine *machine,
-                            struct answer *a) {
-  a->limit = memory_limit(r, machine);
+                            const struct train_config *c, struct answer *a) {
+  a->limit = memory_limit(r);
   a->streamed = !strcmp(r->residency, "streamed");
   const int only = (int)(r->parts || strcmp(r->kind, "simulate") ? r->parts : r->ranks);
   for (int parts = only ? only : 1; parts <= (only ? only : r->ranks); parts++) {
     if (r->ranks % parts || (!only && r->ranks / parts > c->batch)) continue;
-    TRY(try_parts(alone, r, c, machine, parts, a));
+    TRY(try_parts(alone, r, c, parts, a));
     if (a->memory.total <= a->limit) break;
   }
   stream_instead(r, a);
   return check_streamed(r, a);
 }
 
-static json_t *answer_json(const struct plan_request *r, const struct plan_machine *machine,
-                           const struct answer *a) {
+static const char *exchange_name(const struct plan_graph *g) {
+  return g->parts == 1 ? "none" : g->all ? "all-gather" : "halo";
+}
+
+static json_t *answer_json(const struct plan_request *r, const struct answer *a) {
   json_t *items = json_object();
   for (int i = 0; i < a->memory.n; i++)
     json_object_set_new(items, a->memory.item[i].name, json_integer(a->memory.item[i].bytes));
   const struct plan_share *s = plan_largest(&a->graph);
   return json_pack(
-      "{s:s, s:s, s:I, s:i, s:i, s:I, s:I, s:b, s:{s:I, s:I, s:I, s:I}, s:o, s:I, s:I, s:b, s:I, "
-      "s:f, s:f, s:f, s:s}",
+      "{s:s, s:s, s:I, s:i, s:i, s:i, s:I, s:I, s:b, s:s, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:i}, s:o, s:I, "
+      "s:I, s:b, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:s}",
       "job", r->kind, "residency", a->streamed ? "streamed" : "resident", "ranks", (json_int_t)r->ranks,
-      "parts", a->graph.parts, "replicas", (int)r->ranks / a->graph.parts, "nodes",
-      (json_int_t)a->graph.n_nodes, "edges", (json_int_t)a->graph.n_edges, "counted", a->graph.real,
-      "largest_part", "rows", (json_int_t)s->n_own, "halo_rows", (json_int_t)s->n_halo, "near_edges",
-      (json_int_t)s->near, "far_edges", (json_int_t)s->far, "bytes", items, "total_bytes",
+      "parts", a->graph.parts, "replicas", (int)r->ranks / a->graph.parts, "gpus_per_host",
+      r->layout.ranks_per_host, "nodes", (json_int_t)a->graph.n_nodes, "edges", (json_int_t)a->graph.n_edges,
+      "counted", a->graph.real, "exchange", exchange_name(&a->graph), "halo_rows_needed",
+      (json_int_t)a->graph.needed, "largest_part", "rows", (json_int_t)s->n_own, "halo_rows",
+      (json_int_t)s->n_halo, "halo_rows_of_host", (json_int_t)s->n_halo_host, "near_edges",
+      (json_int_t)s->near, "far_edges", (json_int_t)s->far, "peers", s->peers, "bytes", items, "total_bytes",
       (json_int_t)a->memory.total, "limit_bytes", (json_int_t)a->limit, "fits", a->memory.total <= a->limit,
-      "sent_bytes_per_step", (json_int_t)a->step.bytes_sent, "compute_seconds", a->step.compute,
-      "exchange_seconds", a->step.exchange, "step_seconds", a->step.total, "rates", machine->origin);
+      "host_bytes_per_step", (json_int_t)a->step.bytes_host, "network_bytes_per_step",
+      (json_int_t)a->step.bytes_network, "compute_seconds", a->step.compute, "exchange_seconds",
+      a->step.exchange, "window_seconds", a->step.window, "gradient_seconds", a->step.gradients,
+      "step_seconds", a->step.total, "machine", r->machine.name, "transport", r->layout.host->name);
 }
 
-static void print_answer(const struct plan_request *r, const struct plan_machine *machine,
-                         const struct answer *a) {
+static void print_answer(const struct plan_request *r, const struct answer *a) {
   const struct plan_share *s = plan_largest(&a->graph);
   printf("%s, %lld neurons, %lld edges%s: %d part%s x %d replica%s\n", r->kind, (long long)a->graph.n_nodes,
          (long long)a->graph.n_edges, a->graph.real ? "" : " (estimated: sources at random)", a->graph.parts,
@@ -238,15 +296,20 @@ static void print_answer(const struct plan_request *r, const struct plan_machine
          (double)a->memory.total / 0x1p30, (double)a->limit / 0x1p30);
   if (a->streamed)
     printf("  edges streamed from the file; what is not held comes from the page cache while that has it\n");
-  printf("  a step: %.4g s (work %.4g s, exchange %.4g s, %lld bytes sent by a rank)\n", a->step.total,
-         a->step.compute, a->step.exchange, (long long)a->step.bytes_sent);
-  printf("  rates: %s\n", machine->origin);
+  if (a->graph.parts > 1)
+    printf("  exchange: %s, %.1f %% of an all-gather needed\n", exchange_name(&a->graph),
+           100 * (double)a->graph.needed / ((a->graph.parts - 1) * (double)a->graph.n_nodes));
+  printf(
+      "  a step: %.4g s (work %.4g s; exchanges alone %.4g s); a rank receives %.4g MB from its host, %.4g "
+      "MB by network\n",
+      a->step.total, a->step.compute, a->step.exchange, (double)a->step.bytes_host / 1e6,
+      (double)a->step.bytes_network / 1e6);
+  printf("  machine: %s; links %s and network\n", r->machine.about, r->layout.host->name);
 }
 
 /* The smallest change that would make it fit: more parts if they help, else how much memory. */
 static struct status refuse(const struct comm *alone, const struct plan_request *r,
-                            const struct train_config *c, const struct plan_machine *machine,
-                            const struct answer *a) {
+                            const struct train_config *c, const struct answer *a) {
   struct answer other = {.limit = a->limit, .streamed = a->streamed};
   char remedy[256];
   snprintf(remedy, sizeof remedy, "--memory %.1f or a smaller batch",
@@ -254,7 +317,7 @@ static struct status refuse(const struct comm *alone, const struct plan_request 
   struct plan_request wider = *r;
   for (int parts = a->graph.parts * 2; parts <= a->graph.parts * 64; parts *= 2) {
     if (wider.ranks % parts) wider.ranks = parts;
-    TRY(try_parts(alone, &wider, c, machine, parts, &other));
+    TRY(try_parts(alone, &wider, c, parts, &other));
     if (other.memory.total > a->limit) continue;
     snprintf(remedy, sizeof remedy, "--parts %d on %lld ranks (%.2f GiB each), or --memory %.1f", parts,
              (long long)wider.ranks, (double)other.memory.total / 0x1p30,
@@ -266,20 +329,20 @@ static struct status refuse(const struct comm *alone, const struct plan_request 
                  (double)a->memory.total / 0x1p30, (double)a->limit / 0x1p30, remedy);
 }
 
-static struct status plan(const struct comm *alone, const struct plan_request *r) {
+static struct status plan(const struct comm *alone, struct plan_request *r) {
   struct train_config config;
   struct answer a = {0};
-  const struct plan_machine *machine = plan_machine_find(r->device);
+  TRY(choose_machine(r));
   TRY(read_config(r, &config));
-  TRY(choose(alone, r, &config, machine, &a));
+  TRY(choose(alone, r, &config, &a));
   if (r->as_json) {
-    json_t *facts = answer_json(r, machine, &a);
+    json_t *facts = answer_json(r, &a);
     char *line = json_line(facts);
     printf("%s\n", line);
     free(line), json_decref(facts);
   } else
-    print_answer(r, machine, &a);
-  struct status s = a.memory.total <= a.limit ? fine() : refuse(alone, r, &config, machine, &a);
+    print_answer(r, &a);
+  struct status s = a.memory.total <= a.limit ? fine() : refuse(alone, r, &config, &a);
   plan_graph_free(&a.graph);
   return s;
 }
@@ -292,7 +355,10 @@ static struct status run(struct comm *world, int argc, char **argv) {
                            .residency = "auto",
                            .vocabulary = 65,
                            .characters = 1115394,
-                           .active = 0.01};
+                           .active = 0.01,
+                           .nvlink_latency = -1,
+                           .network_latency = -1,
+                           .job = job_defaults()};
   TRY(parse(argc, argv, &r));
   struct comm alone = comm_split(world, world->rank > 0, world->rank);
   const struct status s = agree(world, world->rank == 0 ? plan(&alone, &r) : fine());

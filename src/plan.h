@@ -6,14 +6,17 @@
 
 #include "backend.h"
 #include "connectome.h"
+#include "machine.h"
 #include "model_backend.h"
 #include "recur_backend.h"
 
 /* One rank's share of a split graph. */
 struct plan_share {
   gidx n_own;
-  int64_t n_halo; /* distinct sources on other ranks */
-  eidx near, far; /* edges by where their source is */
+  int64_t n_halo;        /* rows of other ranks that it holds: those that edges need, or all */
+  int64_t n_halo_host;   /* of those, owned on the same host */
+  int peers, peers_host; /* ranks that own them; on the same host */
+  eidx near, far;        /* edges by where their source is */
 };
 
 /* The whole graph, split. */
@@ -21,18 +24,22 @@ struct plan_graph {
   int64_t n_nodes;
   eidx n_edges;
   int min_delay, max_delay;
-  bool wide; /* LIF sums in int64 */
-  bool real; /* counted on a file, not estimated */
-  int parts;
+  bool wide;                /* LIF sums in int64 */
+  bool real;                /* counted on a file, not estimated */
+  int parts, per_host;      /* parts of one replica that share a host */
+  bool all;                 /* an all-gather instead of halos */
+  int64_t needed;           /* halo rows that edges need, over all parts */
   struct plan_share *share; /* [parts]; [1] when all parts are estimated alike */
   int n_shares;
 };
 
-/* Count a file's split over `parts`: one pass over the edges. `alone` is a group of this one rank. */
-void plan_count(const struct comm *alone, struct connectome_file *file, int parts, struct plan_graph *graph);
-/* Estimate a graph that does not exist: sources drawn at random, so halo rows are at their most. */
-void plan_guess(int64_t n_nodes, eidx n_edges, int min_delay, int max_delay, int parts,
-                struct plan_graph *graph);
+/* Count a file's split over `parts`, of which `per_host` at a time stand on one host: one pass over the
+ * edges. `alone` is a group of this one rank. */
+void plan_count(const struct comm *alone, struct connectome_file *file, int parts, int per_host,
+                enum halo_kind kind, struct plan_graph *graph);
+/* Estimate a graph that does not exist: sources drawn at random, so halo rows are at their most. n_nodes,
+ * n_edges, min_delay, max_delay, parts and per_host of *graph are given, the rest is filled in. */
+void plan_guess(enum halo_kind kind, struct plan_graph *graph);
 void plan_graph_free(struct plan_graph *graph);
 /* The share with the most edges: the one that must fit. */
 const struct plan_share *plan_largest(const struct plan_graph *graph);
@@ -81,29 +88,28 @@ void plan_check(const struct plan_memory *predicted, int64_t spare, int64_t meas
 
 /* ---- traffic and time ---- */
 
-/* What a machine does, measured by `fascicle bench` where `origin` says. */
-struct plan_machine {
-  const char *name, *origin;
-  double gather_forward, gather_backward; /* bytes of state rows a second and thread */
-  double lif_neuron, lif_event;           /* seconds for a neuron that leaks, for an event, one thread */
-  double latency, bandwidth;              /* seconds, bytes a second of one exchange between ranks */
-  int64_t memory;                         /* bytes of a rank; 0: not known */
+/* What a step runs on. */
+struct plan_layout {
+  const struct machine *machine;
+  const struct link *host, *network; /* between ranks of a host, and of different hosts */
+  int threads;                       /* of a rank; a GPU counts as one */
+  int ranks_per_host;
 };
-const struct plan_machine *plan_machine_find(const char *name);
-const char *plan_machine_names(void);
-
-/* The least time for so many bytes between two ranks. */
-double plan_transfer_floor(const struct plan_machine *machine, double bytes);
 
 struct plan_step {
-  int64_t bytes_sent;              /* by the largest share */
-  double compute, exchange, total; /* seconds */
+  int64_t bytes_host, bytes_network; /* that the share receives: from its host, from others */
+  double compute;                    /* seconds of work, nothing else */
+  double exchange;                   /* of exchanges with nothing beside them */
+  double window;                     /* training: forward and backward, exchanges beside the work */
+  double gradients;                  /* training: their sum over the replicas */
+  double total;                      /* the whole step */
 };
-/* One LIF step with `active` of the neurons firing. */
-struct plan_step plan_simulate_step(const struct plan_graph *graph, const struct plan_machine *machine,
-                                    int threads, double active);
-/* One training step: forward and backward over a window, gradients summed over the replicas. */
-struct plan_step plan_train_step(const struct plan_graph *graph, const struct plan_machine *machine,
-                                 int threads, const struct plan_training *training);
+/* Of the share that takes longest. One LIF step with `active` of the neurons firing. */
+struct plan_step plan_simulate_step(const struct plan_graph *graph, const struct plan_layout *layout,
+                                    double active);
+/* One training step: forward and backward over a window, gradients summed over the replicas, the readout and
+ * the update. */
+struct plan_step plan_train_step(const struct plan_graph *graph, const struct plan_layout *layout,
+                                 const struct plan_training *training);
 
 #endif

@@ -1,87 +1,140 @@
-/* Bytes that travel and time of a step. First-order: work at measured rates, an exchange hidden behind the
- * work on own edges as far as that lasts. */
+/* Bytes that travel and time of a step. First-order: work at measured rates, an exchange beside the work on
+ * own edges, both at the machine's measured cost of sharing. */
 #include "plan.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-/* Each figure was printed by `fascicle bench` on the machine named; see README, "Measured". */
-static const struct plan_machine machines[] = {
-    {.name = "cpu",
-     .origin = "AMD EPYC with AVX-512, one thread of two: bench recurrence 5,000 / 524,324 and bench lif "
-               "211,577 / 24.7M, 2026-11-30",
-     .gather_forward = 80e9,
-     .gather_backward = 57e9,
-     .lif_neuron = 7e-11,
-     .lif_event = 3.6e-9,
-     .latency = 2e-6,
-     .bandwidth = 5e9},
-    {.name = "h200",
-     .origin = "H200: bench recurrence and gpu_bench_lif at 211,577 / 24.7M, 2026-11-30 "
-               "(kernels/cuda/VERSIONS.md); "
-               "NCCL 2.28 over NVLink: send + receive 6.8 us at 4 KB, 208 GB/s at 16 MB",
-     .gather_forward = 9.1e12,
-     .gather_backward = 7.2e12,
-     .lif_neuron = 1.3e-11,
-     .lif_event = 1.6e-11,
-     .latency = 6.8e-6,
-     .bandwidth = 208e9,
-     .memory = 141ll * 1000 * 1000 * 1000}};
-enum { N_MACHINES = sizeof machines / sizeof *machines };
-
-const struct plan_machine *plan_machine_find(const char *name) {
-  for (int i = 0; i < N_MACHINES; i++)
-    if (!strcmp(machines[i].name, name)) return &machines[i];
-  return NULL;
+/* Rows of a share from its own host and from others at once, `row` bytes each. */
+static double exchange_seconds(const struct plan_layout *l, const struct plan_share *s, double row) {
+  const double host = link_seconds(l->host, (double)s->n_halo_host * row, s->peers_host);
+  const double others =
+      link_seconds(l->network, (double)(s->n_halo - s->n_halo_host) * row, s->peers - s->peers_host);
+  return fmax(host, others);
 }
 
-const char *plan_machine_names(void) {
-  return "cpu|h200";
+/* Work and an exchange side by side: the longer of them, and a part of the shorter. */
+static double together(const struct plan_layout *l, const struct plan_share *s, double work,
+                       double exchange) {
+  const bool far = s->n_halo > s->n_halo_host;
+  const double beside = far ? l->network->beside_work : l->host->beside_work;
+  return fmax(work, exchange) + beside * fmin(work, exchange);
 }
 
-double plan_transfer_floor(const struct plan_machine *m, double bytes) {
-  return m->latency + bytes / m->bandwidth;
-}
+/* ---- LIF ---- */
 
-static double exchange_time(const struct plan_machine *m, int parts, double bytes) {
-  return parts > 1 ? m->latency + bytes / m->bandwidth : 0;
-}
-
-struct plan_step plan_simulate_step(const struct plan_graph *g, const struct plan_machine *m, int threads,
-                                    double active) {
-  const struct plan_share *s = plan_largest(g);
+static struct plan_step simulate_share(const struct plan_graph *g, const struct plan_layout *l,
+                                       const struct plan_share *s, double active) {
+  const struct machine *m = l->machine;
   const double spikes = active * (double)g->n_nodes, edges = (double)(s->near + s->far);
-  struct plan_step step = {.bytes_sent =
-                               g->parts > 1 ? (int64_t)(4 * active * (double)s->n_own * (g->parts - 1)) : 0};
-  step.compute = ((double)s->n_own * m->lif_neuron +
-                  spikes * edges / (double)(g->n_nodes ? g->n_nodes : 1) * m->lif_event) /
-                 threads;
-  /* Lists of 4-byte rows, once per minimum delay. */
-  step.exchange = exchange_time(m, g->parts, 4 * spikes * g->min_delay) / g->min_delay;
+  const double events = spikes * edges / (double)(g->n_nodes ? g->n_nodes : 1);
+  const double host = g->parts > g->per_host ? g->per_host : g->parts;
+  struct plan_step step = {0};
+  step.compute = m->lif_step + ((double)s->n_own * m->lif_neuron + (spikes >= 1 ? m->lif_active : 0) +
+                                events * m->lif_event) /
+                                   l->threads;
+  /* Lists of 4-byte rows, once per minimum delay, and at least an empty one. */
+  const double list = 4 * spikes * g->min_delay / g->parts;
+  const double near = (host - 1) * fmax(list, 4), far = (g->parts - host) * fmax(list, 4);
+  step.bytes_host = (int64_t)(near / g->min_delay), step.bytes_network = (int64_t)(far / g->min_delay);
+  step.exchange = fmax(link_seconds(l->host, near, (int64_t)host - 1),
+                       link_seconds(l->network, far, g->parts - (int64_t)host)) /
+                  g->min_delay;
   step.total = step.compute + step.exchange;
   return step;
 }
 
-struct plan_step plan_train_step(const struct plan_graph *g, const struct plan_machine *m, int threads,
-                                 const struct plan_training *t) {
-  const struct plan_share *s = plan_largest(g);
-  const double k = (double)t->shape.steps * t->shape.microsteps, row = 4.0 * t->shape.batch;
-  const double near = (double)s->near * row, far = (double)s->far * row, halo = (double)s->n_halo * row;
-  const double forward_near = near / m->gather_forward / threads,
-               forward_far = far / m->gather_forward / threads;
-  const double backward_near = near / m->gather_backward / threads,
-               backward_far = far / m->gather_backward / threads;
-  const double travel = exchange_time(m, g->parts, halo);
-  const double gradients = 4.0 * (double)(s->near + s->far);
-  struct plan_step step = {.bytes_sent = (int64_t)(2 * k * halo)};
-  step.compute = k * (forward_near + forward_far + backward_near + backward_far);
-  step.exchange = 2 * k * travel;
-  step.total = k * (fmax(forward_near, travel) + forward_far + fmax(backward_near, travel) + backward_far);
-  if (t->replicas > 1) {
-    step.bytes_sent += (int64_t)(2 * gradients);
-    step.exchange += m->latency + 2 * gradients / m->bandwidth;
-    step.total += m->latency + 2 * gradients / m->bandwidth;
+struct plan_step plan_simulate_step(const struct plan_graph *g, const struct plan_layout *l, double active) {
+  struct plan_step slowest = {0};
+  for (int p = 0; p < g->n_shares; p++) {
+    const struct plan_step step = simulate_share(g, l, &g->share[p], active);
+    if (step.total > slowest.total) slowest = step;
   }
+  return slowest;
+}
+
+/* ---- training ---- */
+
+struct passes { /* seconds of one microstep there and back */
+  double near[2], far[2], exchange[2], alone[2];
+};
+
+/* A pass over `edges` edges: [0] forward, [1] backward. */
+static double pass(const struct plan_layout *l, int way, double edges, int batch) {
+  const struct machine *m = l->machine;
+  const double edge = way ? m->backward_edge : m->forward_edge,
+               column = way ? m->backward_column : m->forward_column;
+  return (way ? m->backward_step : m->forward_step) + edges * (edge + column * batch) / l->threads;
+}
+
+/* What splitting adds to a microstep: forward the sums of own edges go out and come back, and rows are packed
+ * unless all go; backward the cell is a kernel of its own (it reads state, next state and gradient and writes
+ * two), and what has arrived is added (two read, one written). */
+static struct passes passes_of(const struct plan_graph *g, const struct plan_layout *l,
+                               const struct plan_share *s, int batch) {
+  const struct machine *m = l->machine;
+  const double row = 4.0 * batch, own = (double)s->n_own * row, halo = (double)s->n_halo * row;
+  const double travel = exchange_seconds(l, s, row);
+  struct passes p;
+  for (int way = 0; way < 2; way++)
+    p.near[way] = pass(l, way, (double)s->near, batch), p.far[way] = pass(l, way, (double)s->far, batch);
+  p.alone[0] = 2 * own / m->row_rate, p.alone[1] = m->launch + 5 * own / m->row_rate;
+  p.exchange[0] = travel + (g->all ? 0 : m->launch + 2 * halo / m->row_rate), p.exchange[1] = travel;
+  p.alone[1] += m->launch + 3 * halo / m->row_rate;
+  return p;
+}
+
+static void add_window(const struct plan_graph *g, const struct plan_layout *l, const struct plan_share *s,
+                       const struct recur_shape *shape, struct plan_step *step) {
+  const double k = (double)shape->steps * shape->microsteps, row = 4.0 * shape->batch;
+  if (g->parts == 1) {
+    step->compute =
+        k * (pass(l, 0, (double)s->near, shape->batch) + pass(l, 1, (double)s->near, shape->batch));
+    step->window = step->compute;
+    return;
+  }
+  const struct passes p = passes_of(g, l, s, shape->batch);
+  for (int way = 0; way < 2; way++) {
+    step->compute += k * (p.near[way] + p.far[way] + p.alone[way]);
+    step->exchange += k * p.exchange[way];
+    step->window += k * (together(l, s, p.near[way], p.exchange[way]) + p.far[way] + p.alone[way]);
+  }
+  step->bytes_host = (int64_t)(2 * k * (double)s->n_halo_host * row);
+  step->bytes_network = (int64_t)(2 * k * (double)(s->n_halo - s->n_halo_host) * row);
+}
+
+/* Every rank sends each other replica its segment and gets that one's sum: twice (R - 1) / R of the bytes. */
+static void add_gradients(const struct plan_graph *g, const struct plan_layout *l, const struct plan_share *s,
+                          int replicas, struct plan_step *step) {
+  const int fit = l->ranks_per_host / g->parts > 1 ? l->ranks_per_host / g->parts : 1;
+  const int on_host = replicas < fit ? replicas : fit;
+  const double segment = 4.0 * (double)(s->near + s->far) / replicas;
+  const double near = segment * (on_host - 1), far = segment * (replicas - on_host);
+  step->gradients =
+      2 * fmax(link_seconds(l->host, near, on_host - 1), link_seconds(l->network, far, replicas - on_host));
+  step->bytes_host += (int64_t)(2 * near), step->bytes_network += (int64_t)(2 * far);
+  step->exchange += step->gradients;
+}
+
+static struct plan_step train_share(const struct plan_graph *g, const struct plan_layout *l,
+                                    const struct plan_share *s, const struct plan_training *t) {
+  const double places = (double)t->shape.batch * t->shape.steps;
+  /* logits, their gradient, and the readout's own: two operations each */
+  const double readout = 6 * (double)t->n_output / g->parts * places * t->vocabulary;
+  struct plan_step step = {0};
+  add_window(g, l, s, &t->shape, &step);
+  if (t->replicas > 1) add_gradients(g, l, s, t->replicas, &step);
+  const double around = l->machine->train_step + readout / l->machine->readout / l->threads;
+  step.compute += around;
+  step.total = step.window + step.gradients + around;
   return step;
+}
+
+struct plan_step plan_train_step(const struct plan_graph *g, const struct plan_layout *l,
+                                 const struct plan_training *t) {
+  struct plan_step slowest = {0};
+  for (int p = 0; p < g->n_shares; p++) {
+    const struct plan_step step = train_share(g, l, &g->share[p], t);
+    if (step.total > slowest.total) slowest = step;
+  }
+  return slowest;
 }

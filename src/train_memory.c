@@ -22,8 +22,13 @@ static int64_t bytes_with(const struct training *t, const struct connectome_fact
   const int replicas = t->world->size / parts;
   const int batch = (int)((t->config.batch + replicas - 1) / replicas);
   const struct plan_training training = plan_of(t, batch, replicas);
-  struct plan_graph graph;
-  plan_guess(facts->n_nodes, facts->n_edges, 1, 1, parts, &graph);
+  struct plan_graph graph = {.n_nodes = facts->n_nodes,
+                             .n_edges = facts->n_edges,
+                             .min_delay = 1,
+                             .max_delay = 1,
+                             .parts = parts,
+                             .per_host = parts};
+  plan_guess(job_exchange(t->job), &graph);
   const struct plan_memory m = plan_train_memory(t->job->backend, &graph, plan_largest(&graph), &training);
   plan_graph_free(&graph);
   return m.total;

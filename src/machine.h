@@ -1,0 +1,56 @@
+/* What a machine does, as `fascicle plan` and the benches' floors reckon with it: constants measured by
+ * `fascicle bench`, one small JSON file a machine, each with its origin (jobs/conf/machine_*.json; those two
+ * are built in). A user's own comes by `plan --machine FILE`. */
+#ifndef FASCICLE_MACHINE_H
+#define FASCICLE_MACHINE_H
+
+#include "fail.h"
+#include "types.h"
+
+enum { MACHINE_POINTS = 12, MACHINE_LINKS = 4 };
+
+/* One exchange between ranks: every rank sends and receives `bytes`. */
+struct link {
+  char name[16];      /* "nccl", "peer", "mpi" between ranks of a host; "network" between hosts */
+  double beside_work; /* 0: as fast beside work as alone; 1: the two take their sum */
+  double per_message; /* seconds for each rank that is sent to, beyond the first */
+  int n;
+  double bytes[MACHINE_POINTS], seconds[MACHINE_POINTS]; /* measured, ascending; straight lines between */
+};
+
+struct machine {
+  char name[32], about[256];
+  int64_t memory; /* bytes of a rank; 0: not known */
+  /* The recurrence, seconds: one pass over E edges with B columns takes step + E (edge + B column). */
+  double forward_edge, forward_column, forward_step;
+  double backward_edge, backward_column, backward_step;
+  double launch;     /* one kernel more in a pass over a split graph */
+  double row_rate;   /* bytes a second of rows read or written in order */
+  double train_step; /* the whole training step around the recurrence: fixed seconds, */
+  double readout;    /* and operations a second of its readout */
+  /* A LIF step takes step + N neuron, and if any fire active + events event. */
+  double lif_step, lif_neuron, lif_active, lif_event;
+  int n_links;
+  struct link link[MACHINE_LINKS];
+};
+
+/* A built-in machine; "cpu|h200" for an option's help. EXIT_USAGE for another name. */
+struct status machine_find(const char *name, struct machine *machine);
+const char *machine_names(void);
+
+/* From a file. EXIT_USAGE names the file, the key and what is wanted. */
+struct status machine_load(const char *path, struct machine *machine);
+
+/* NULL: the machine has no such link. The result is the machine's own: it may be changed there. */
+struct link *machine_link(struct machine *machine, const char *name);
+
+/* A link by latency (seconds) and bandwidth (bytes a second) alone. */
+void link_set(struct link *link, double latency, double bandwidth);
+
+/* Seconds of an exchange in which this rank sends `bytes` in `messages` parts. 0 without any. */
+double link_seconds(const struct link *link, double bytes, int64_t messages);
+
+/* The least it could take: the link's shortest time, and its best rate. */
+double link_floor(const struct link *link, double bytes);
+
+#endif
