@@ -10,29 +10,48 @@
 
 /* ---- errors ---- */
 
+enum { REASON = 512 };
+
 static herr_t keep_first(unsigned n, const H5E_error2_t *e, void *text) {
   char *to = text;
-  if (n == 0 && e->desc) snprintf(to, 256, "%s", e->desc);
+  (void)n;
+  if (!*to && e->desc) snprintf(to, REASON, "%s", e->desc);
   return 0;
 }
 
-void h5_reason(char *text, size_t size) {
-  char reason[256] = "no reason given";
+/* The library adds time, buffer address and a line break to what the system said: only the system's words are
+ * kept. True when there are some: then the file may be good. */
+static bool system_words(const char *reason, char *text, size_t size) {
+  static const char before[] = "error message = '";
+  const char *words = strstr(reason, before), *end = words ? strchr(words + strlen(before), '\'') : NULL;
+  if (end)
+    snprintf(text, size, "%.*s: %.*s", (int)strcspn(reason, ":,"), reason,
+             (int)(end - words) - (int)strlen(before), words + strlen(before));
+  return end != NULL;
+}
+
+static bool reason_of(char *text, size_t size) {
+  char reason[REASON] = "";
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, reason);
-  snprintf(text, size, "%s", reason);
+  if (system_words(reason, text, size)) return true;
+  snprintf(text, size, "HDF5: %.*s", (int)strcspn(reason, "\n"), *reason ? reason : "no reason given");
+  return false;
+}
+
+void h5_reason(char *text, size_t size) {
+  reason_of(text, size);
 }
 
 int64_t h5_check_at(const char *source, int line, const struct h5_file *file, const char *what,
                     const char *call, int64_t result) {
   if (result >= 0) return result;
   char reason[256];
-  h5_reason(reason, sizeof reason);
+  const bool by_system = reason_of(reason, sizeof reason);
   if (file->discard) unlink(file->discard);
   if (file->writing)
-    die_at(source, line, EXIT_OUTPUT, "%s: cannot write %s: HDF5: %s (%.40s)", file->path, what, reason,
-           call);
-  die_at(source, line, EXIT_INPUT, "%s: cannot read %s: the file is damaged or incomplete: HDF5: %s (%.40s)",
-         file->path, what, reason, call);
+    die_at(source, line, EXIT_OUTPUT, "%s: cannot write %s: %s (%.40s)", file->path, what, reason, call);
+  die_at(source, line, EXIT_INPUT, "%s: cannot read %s: %s%s (%.40s)", file->path, what,
+         by_system ? "" : "the file is damaged or incomplete: ", reason, call);
 }
 
 _Noreturn void h5_refuse(const struct h5_file *file, const char *what, const char *why) {
@@ -93,7 +112,8 @@ static herr_t refuse_link(const char *from, const char *group, const char *file,
 
 void h5_set_links(struct h5_file *file) {
   file->links = H5Pcreate(H5P_LINK_ACCESS);
-  H5Pset_elink_cb((hid_t)file->links, refuse_link, NULL);
+  if (file->links < 0 || H5Pset_elink_cb((hid_t)file->links, refuse_link, NULL) < 0)
+    DIE(EXIT_RUNTIME, "HDF5: no access list");
 }
 
 /* All attributes of an object stand in its header, which has a checksum; large heaps of them have none. */
@@ -108,7 +128,8 @@ struct status h5_create(const char *path, struct h5_file *file) {
   const hid_t creation = H5Pcreate(H5P_FILE_CREATE);
   /* The format of 1.10: every piece of metadata has a checksum, so that a turned bit is an error, not a
    * crash. */
-  H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110);
+  if (access < 0 || creation < 0 || H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0)
+    DIE(EXIT_RUNTIME, "%s: HDF5: no access list", path);
   keep_attributes_in_header(creation);
   errno = 0;
   file->id = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
@@ -128,7 +149,7 @@ struct status h5_create(const char *path, struct h5_file *file) {
 /* Why a file did not open, in words that lead to a remedy. */
 static struct status open_failure(const char *path, int why) {
   char reason[256];
-  h5_reason(reason, sizeof reason);
+  const bool by_system = reason_of(reason, sizeof reason);
   FILE *plain = fopen(path, "rbe");
   if (!plain) return failure(EXIT_INPUT, "%s: cannot open: %s", path, strerror(errno));
   static const char magic[8] = "\211HDF\r\n\032\n";
@@ -145,7 +166,8 @@ static struct status open_failure(const char *path, int why) {
                    "%s: cannot lock the file (%s): another program is writing it, or this file system has no "
                    "locks; in that case set HDF5_USE_FILE_LOCKING=FALSE",
                    path, why ? strerror(why) : reason);
-  return failure(EXIT_INPUT, "%s: the file is damaged or was cut short: HDF5: %s", path, reason);
+  if (by_system) return failure(EXIT_INPUT, "%s: cannot open: %s", path, reason);
+  return failure(EXIT_INPUT, "%s: the file is damaged or was cut short: %s", path, reason);
 }
 
 struct status h5_open(const char *path, struct h5_file *file) {
@@ -198,14 +220,14 @@ bool h5_is_group(struct h5_file *file, const char *path) {
 }
 
 /* Make the groups on the way to an object. */
-static hid_t with_groups(void) {
-  const hid_t links = H5Pcreate(H5P_LINK_CREATE);
-  H5Pset_create_intermediate_group(links, 1);
+static hid_t with_groups(const struct h5_file *file, const char *path) {
+  const hid_t links = CHECK_H5(file, path, H5Pcreate(H5P_LINK_CREATE));
+  CHECK_H5(file, path, H5Pset_create_intermediate_group(links, 1));
   return links;
 }
 
 void h5_make_group(struct h5_file *file, const char *path) {
-  const hid_t links = with_groups(), creation = H5Pcreate(H5P_GROUP_CREATE);
+  const hid_t links = with_groups(file, path), creation = CHECK_H5(file, path, H5Pcreate(H5P_GROUP_CREATE));
   keep_attributes_in_header(creation);
   const hid_t group = CHECK_H5(file, path, H5Gcreate2(file->id, path, links, creation, H5P_DEFAULT));
   H5Gclose(group), H5Pclose(creation), H5Pclose(links);
@@ -280,7 +302,8 @@ hid_t h5_open_dataset(struct h5_file *file, const char *path) {
 hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_t n, int width,
                       hid_t layout) {
   const hsize_t dims[2] = {(hsize_t)n, (hsize_t)width};
-  const hid_t space = H5Screate_simple(width > 1 ? 2 : 1, dims, NULL), links = with_groups();
+  const hid_t space = CHECK_H5(file, path, H5Screate_simple(width > 1 ? 2 : 1, dims, NULL));
+  const hid_t links = with_groups(file, path);
   const hid_t set = CHECK_H5(file, path, H5Dcreate2(file->id, path, type, space, links, layout, H5P_DEFAULT));
   H5Sclose(space), H5Pclose(links);
   if (layout != H5P_DEFAULT) H5Pclose(layout);
@@ -351,7 +374,7 @@ void h5_write(struct h5_file *file, const char *path, enum ftype type, int64_t n
 }
 
 void h5_write_constant(struct h5_file *file, const char *path, enum ftype type, int64_t n, int64_t value) {
-  const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+  const hid_t layout = CHECK_H5(file, path, H5Pcreate(H5P_DATASET_CREATE));
   const hsize_t chunk = (hsize_t)(n < H5_CHUNK ? n : H5_CHUNK);
   if (n > 0) CHECK_H5(file, path, H5Pset_chunk(layout, 1, &chunk));
   CHECK_H5(file, path, H5Pset_fill_value(layout, H5T_NATIVE_INT64, &value));
@@ -365,7 +388,7 @@ void h5_read_plain(struct h5_file *file, const char *path, hid_t set, const stru
   CHECK_H5(file, path, H5Sget_simple_extent_dims(space, count, NULL));
   count[0] = (hsize_t)n;
   CHECK_H5(file, path, H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL));
-  const hid_t memory = H5Screate_simple(shape->rank, count, NULL);
+  const hid_t memory = CHECK_H5(file, path, H5Screate_simple(shape->rank, count, NULL));
   CHECK_H5(file, path, H5Dread(set, h5_memory_type(type), memory, space, H5P_DEFAULT, data));
   H5Sclose(memory), H5Sclose(space);
 }

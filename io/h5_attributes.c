@@ -23,7 +23,7 @@ static bool is_fixed_text(hid_t type) {
 static void put_attribute(struct h5_file *file, const char *at, const char *name, hid_t stored, hid_t memory,
                           int n, const void *values) {
   const hsize_t dims = (hsize_t)n;
-  const hid_t space = n == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, NULL);
+  const hid_t space = CHECK_H5(file, name, n == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, NULL));
   const hid_t object = CHECK_H5(file, at, H5Oopen(file->id, at, h5_links(file)));
   const hid_t attribute =
       CHECK_H5(file, name, H5Acreate2(object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT));
@@ -48,7 +48,8 @@ void h5_put_number(struct h5_file *file, const char *at, const char *name, int64
 
 void h5_put_choice(struct h5_file *file, const char *at, const char *name, int n, const char *const *word,
                    int chosen) {
-  const hid_t type = CHECK_H5(file, name, H5Tenum_create(H5T_STD_U8LE)), space = H5Screate(H5S_SCALAR);
+  const hid_t type = CHECK_H5(file, name, H5Tenum_create(H5T_STD_U8LE));
+  const hid_t space = CHECK_H5(file, name, H5Screate(H5S_SCALAR));
   for (uint8_t i = 0; i < n; i++) CHECK_H5(file, name, H5Tenum_insert(type, word[i], &i));
   const hid_t attribute = CHECK_H5(
       file, name, H5Acreate_by_name(file->id, at, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
@@ -86,7 +87,8 @@ static hid_t open_attribute(struct h5_file *file, const char *at, const char *na
 char *h5_text(struct h5_file *file, const char *at, const char *name) {
   const hid_t attribute = open_attribute(file, at, name);
   if (attribute < 0) return NULL;
-  const hid_t type = CHECK_H5(file, name, H5Aget_type(attribute)), space = H5Aget_space(attribute);
+  const hid_t type = CHECK_H5(file, name, H5Aget_type(attribute));
+  const hid_t space = CHECK_H5(file, name, H5Aget_space(attribute));
   char *text = NULL;
   if (is_fixed_text(type) && H5Sget_simple_extent_npoints(space) == 1 &&
       H5Aget_storage_size(attribute) == H5Tget_size(type)) {
@@ -110,7 +112,8 @@ static bool read_scalar(struct h5_file *file, const char *at, const char *name, 
                         hid_t memory, void *value) {
   const hid_t attribute = open_attribute(file, at, name);
   if (attribute < 0) return false;
-  const hid_t type = CHECK_H5(file, name, H5Aget_type(attribute)), space = H5Aget_space(attribute);
+  const hid_t type = CHECK_H5(file, name, H5Aget_type(attribute));
+  const hid_t space = CHECK_H5(file, name, H5Aget_space(attribute));
   const bool right =
       H5Tget_class(type) == class && h5_type_of(type) != F_OTHER && H5Sget_simple_extent_npoints(space) == 1;
   if (right) CHECK_H5(file, name, H5Aread(attribute, memory, value));
@@ -129,7 +132,7 @@ bool h5_real(struct h5_file *file, const char *at, const char *name, double *val
 char **h5_read_texts(struct h5_file *file, const char *path) {
   const hid_t set = h5_open_dataset(file, path);
   const struct h5_shape shape = h5_shape_of(file, path, set);
-  const hid_t type = H5Dget_type(set);
+  const hid_t type = CHECK_H5(file, path, H5Dget_type(set));
   if (!is_fixed_text(type) || shape.rank != 1)
     h5_refuse(file, path, "is not a list of texts of fixed length");
   const int64_t size = (int64_t)H5Tget_size(type);

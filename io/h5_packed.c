@@ -26,7 +26,7 @@ int64_t h5_piece_rows(int width) {
 }
 
 void h5_make_packed(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width) {
-  const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+  const hid_t layout = CHECK_H5(file, path, H5Pcreate(H5P_DATASET_CREATE));
   const int64_t rows = h5_piece_rows(width);
   const hsize_t chunk[2] = {(hsize_t)(n < rows ? n : rows), (hsize_t)width};
   if (n > 0) {
@@ -85,8 +85,9 @@ void h5_write_packed(struct h5_file *file, const char *path, enum ftype type, in
 }
 
 bool h5_is_packed(struct h5_file *file, const char *path, hid_t set, enum ftype type, int64_t *chunk_rows) {
-  const hid_t layout = CHECK_H5(file, path, H5Dget_create_plist(set)), stored = H5Dget_type(set);
-  const hid_t space = H5Dget_space(set);
+  const hid_t layout = CHECK_H5(file, path, H5Dget_create_plist(set));
+  const hid_t stored = CHECK_H5(file, path, H5Dget_type(set)),
+              space = CHECK_H5(file, path, H5Dget_space(set));
   hsize_t chunk[H5S_MAX_RANK] = {0}, dims[H5S_MAX_RANK] = {0};
   unsigned flags, config;
   size_t none = 0;

@@ -8,7 +8,7 @@
 static const int64_t PIECE_BYTES = 1 << 29;
 
 void h5_make_rows(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width) {
-  const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+  const hid_t layout = CHECK_H5(file, path, H5Pcreate(H5P_DATASET_CREATE));
   CHECK_H5(file, path, H5Pset_layout(layout, H5D_CONTIGUOUS));
   CHECK_H5(file, path, H5Pset_alloc_time(layout, H5D_ALLOC_TIME_EARLY));
   CHECK_H5(file, path, H5Pset_fill_time(layout, H5D_FILL_TIME_NEVER));
@@ -24,7 +24,7 @@ static void put_piece(struct h5_file *file, const char *path, hid_t set, hid_t t
   if (n > 0)
     CHECK_H5(file, path, H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL));
   else
-    H5Sselect_none(space), H5Sselect_none(memory);
+    CHECK_H5(file, path, H5Sselect_none(space)), CHECK_H5(file, path, H5Sselect_none(memory));
   const char nothing = 0;
   CHECK_H5(file, path, H5Dwrite(set, h5_memory_type(type), memory, space, transfer, n > 0 ? data : &nothing));
   H5Sclose(memory), H5Sclose(space);
@@ -45,9 +45,9 @@ struct status h5_open_shared(const struct comm *comm, const char *path, struct h
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   *file = (struct h5_file){.writing = true, .shared = true};
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-  H5Pset_fapl_mpio(access, comm->mpi, MPI_INFO_NULL);
-  H5Pset_all_coll_metadata_ops(access, true);
-  H5Pset_coll_metadata_write(access, true);
+  if (access < 0 || H5Pset_fapl_mpio(access, comm->mpi, MPI_INFO_NULL) < 0 ||
+      H5Pset_all_coll_metadata_ops(access, true) < 0 || H5Pset_coll_metadata_write(access, true) < 0)
+    DIE(EXIT_RUNTIME, "%s: HDF5: no access list", path);
   struct status s = fine();
   watchdog_pause("HDF5 open");
   file->id = H5Fopen(path, H5F_ACC_RDWR, access);
@@ -56,7 +56,7 @@ struct status h5_open_shared(const struct comm *comm, const char *path, struct h
   if (file->id < 0) {
     char reason[256];
     h5_reason(reason, sizeof reason);
-    s = failure(EXIT_OUTPUT, "%s: cannot open through MPI-IO: HDF5: %s", path, reason);
+    s = failure(EXIT_OUTPUT, "%s: cannot open through MPI-IO: %s", path, reason);
   }
   s = agree(comm, s);
   if (s.code) return s; /* a rank that did open keeps its handle: a collective close would hang */
@@ -67,7 +67,7 @@ struct status h5_open_shared(const struct comm *comm, const char *path, struct h
 
 void h5_put_rows(const struct comm *comm, struct h5_file *file, const char *path, enum ftype type,
                  int64_t first, int64_t n, const void *data) {
-  const hid_t set = h5_open_dataset(file, path), transfer = H5Pcreate(H5P_DATASET_XFER);
+  const hid_t set = h5_open_dataset(file, path), transfer = CHECK_H5(file, path, H5Pcreate(H5P_DATASET_XFER));
   const struct h5_shape shape = h5_shape_of(file, path, set);
   const int64_t row_bytes = shape.width * (int64_t)ftype_bytes(type);
   const int64_t piece = row_bytes < PIECE_BYTES ? PIECE_BYTES / row_bytes : 1;

@@ -215,29 +215,40 @@ static bool find_population(struct spikes_file *f) {
   return one;
 }
 
-struct status spikes_open(const char *path, struct spikes_file **file) {
-  struct spikes_file *f = mem_zero(1, sizeof *f);
-  const struct status s = h5_open(path, &f->h5);
-  *file = s.code ? NULL : f;
-  if (s.code) {
-    mem_free(f);
-    return s;
-  }
+void spikes_visit(struct spikes_file *file) {
+  const struct status s = h5_open(file->path, &file->h5);
+  if (s.code) DIE(s.code, "%s", s.text);
+}
+
+void spikes_leave(struct spikes_file *file) {
+  h5_close(&file->h5);
+}
+
+static bool read_about(struct spikes_file *f) {
   char group[SPIKES_PATH];
   const bool found = find_population(f);
   snprintf(group, sizeof group, "/spikes/%s", f->facts.population);
-  if (found && read_facts(f, group) && facts_are_sane(&f->facts) && find_datasets(f)) return fine();
-  spikes_close(f);
-  *file = NULL;
-  return failure(EXIT_INPUT,
-                 "%s: not a spike file of fascicle's: one population with dt_ms, first_step, "
-                 "last_step and step is wanted",
-                 path);
+  return found && read_facts(f, group) && facts_are_sane(&f->facts) && find_datasets(f);
+}
+
+struct status spikes_open(const char *path, struct spikes_file **file) {
+  struct spikes_file *f = NEW_ZERO(struct spikes_file, 1);
+  struct status s = h5_open(path, &f->h5);
+  if (!s.code && !read_about(f))
+    s = failure(EXIT_INPUT,
+                "%s: not a spike file of fascicle's: one population with dt_ms, first_step, "
+                "last_step and step is wanted",
+                path);
+  f->path = mem_string(path);
+  spikes_leave(f);
+  *file = f;
+  if (s.code) spikes_close(f), *file = NULL;
+  return s;
 }
 
 void spikes_close(struct spikes_file *file) {
   if (!file) return;
-  h5_close(&file->h5);
+  mem_free(file->path);
   mem_free(file);
 }
 
@@ -246,20 +257,29 @@ const struct spikes_facts *spikes_facts(const struct spikes_file *file) {
 }
 
 const char *spikes_path(const struct spikes_file *file) {
-  return file->h5.path;
+  return file->path;
 }
 
 int64_t spikes_number(const struct spikes_file *file) {
   return file->n;
 }
 
+static void visit_rows(struct spikes_file *f, const char *name, enum ftype type, int64_t first, int64_t n,
+                       void *data) {
+  spikes_visit(f);
+  h5_read(&f->h5, name, type, first, n, data);
+  spikes_leave(f);
+}
+
 void spikes_read(struct spikes_file *f, int64_t first, int64_t n, int64_t *step, nodeid *node) {
+  spikes_visit(f);
   h5_read(&f->h5, f->steps, F_U64, first, n, step);
   h5_read(&f->h5, f->node_ids, F_U64, first, n, node);
+  spikes_leave(f);
 }
 
 void spikes_counts(struct spikes_file *f, int64_t first, int64_t n, int64_t *count) {
-  h5_read(&f->h5, step_counts, F_U64, first, n, count);
+  visit_rows(f, step_counts, F_U64, first, n, count);
 }
 
 void spikes_potential_shape(struct spikes_file *f, int64_t *n_records, int64_t *n_recorded) {
@@ -267,15 +287,17 @@ void spikes_potential_shape(struct spikes_file *f, int64_t *n_records, int64_t *
 }
 
 void spikes_potential_steps(struct spikes_file *f, int64_t *step) {
-  h5_read(&f->h5, potential_step, F_I64, 0, f->n_records, step);
+  visit_rows(f, potential_step, F_I64, 0, f->n_records, step);
 }
 
 void spikes_potential_neurons(struct spikes_file *f, nodeid *neuron) {
-  h5_read(&f->h5, potential_neuron, F_U64, 0, f->n_recorded, neuron);
+  visit_rows(f, potential_neuron, F_U64, 0, f->n_recorded, neuron);
 }
 
 void spikes_potential_rows(struct spikes_file *f, int64_t first, int64_t n, int32_t *value) {
+  spikes_visit(f);
   h5_read_rows(&f->h5, potential_value, F_I32, first, n, f->n_recorded, value);
+  spikes_leave(f);
 }
 
 /* The first of n ascending steps that is after `last`. */
@@ -294,7 +316,7 @@ static int64_t first_after(const int64_t *step, int64_t n, int64_t last) {
 void spikes_cut(struct spikes_file *f, int64_t last) {
   if (f->facts.last_step <= last) return;
   int64_t *step = NEW(int64_t, f->n > f->n_records ? f->n : f->n_records);
-  h5_read(&f->h5, f->steps, F_U64, 0, f->n, step);
+  visit_rows(f, f->steps, F_U64, 0, f->n, step);
   f->n = first_after(step, f->n, last);
   if (f->n_records) spikes_potential_steps(f, step);
   f->n_records = first_after(step, f->n_records, last);
@@ -311,10 +333,10 @@ static struct status check_order(const struct spikes_file *f, int64_t at, int64_
         node[i] >= f->facts.n_nodes)
       return failure(
           EXIT_INPUT, "%s: spike %lld is of step %lld, node %lld: outside of steps %lld..%lld or %lld nodes",
-          f->h5.path, (long long)(at + i), (long long)step[i], (long long)node[i],
+          f->path, (long long)(at + i), (long long)step[i], (long long)node[i],
           (long long)f->facts.first_step, (long long)f->facts.last_step, (long long)f->facts.n_nodes);
     if (step[i] < last_step || (step[i] == last_step && node[i] <= last_node))
-      return failure(EXIT_INPUT, "%s: spike %lld (step %lld, node %lld) is out of order", f->h5.path,
+      return failure(EXIT_INPUT, "%s: spike %lld (step %lld, node %lld) is out of order", f->path,
                      (long long)(at + i), (long long)step[i], (long long)node[i]);
     last_step = step[i], last_node = node[i];
   }
@@ -341,6 +363,6 @@ struct status spikes_verify(struct spikes_file *f) {
   if (!s.code && strcmp(digest, f->facts.spikes_digest))
     s = failure(EXIT_INPUT,
                 "%s: the spikes do not have the digest that was written with them: the file is damaged",
-                f->h5.path);
+                f->path);
   return s;
 }

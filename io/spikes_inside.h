@@ -7,12 +7,19 @@
 
 enum { SPIKES_PATH = 512 };
 
+/* The HDF5 file is open only while something is read from it: each open one costs a descriptor and about a
+ * megabyte, and a run may have thousands of segments. */
 struct spikes_file {
+  char *path;
   struct h5_file h5;
   struct spikes_facts facts;
   int64_t n, n_records, n_recorded;
   char node_ids[SPIKES_PATH], steps[SPIKES_PATH]; /* paths of the datasets */
 };
+
+/* Open file->h5 again; a file that has become unreadable is fatal. Close it. */
+void spikes_visit(struct spikes_file *file);
+void spikes_leave(struct spikes_file *file);
 
 /* Root attributes of every SONATA file, and the program's provenance. */
 void spikes_put_root(struct h5_file *file, const char *provenance);

@@ -29,7 +29,7 @@ static struct status check_same_run(struct spikes_file *const *segment, int n) {
     if (strcmp(a->graph_digest, b->graph_digest) || a->dt_ms != b->dt_ms || a->n_nodes != b->n_nodes ||
         strcmp(a->population, b->population))
       return failure(EXIT_INPUT, "%s and %s are of different graphs or time steps: they are not one run",
-                     segment[0]->h5.path, segment[i]->h5.path);
+                     segment[0]->path, segment[i]->path);
   }
   return fine();
 }
@@ -64,7 +64,7 @@ static void ends_range(const struct ends *e, int64_t *low, int64_t *high) {
 static struct status too_few(const struct spikes_file *segment, int64_t n) {
   return failure(EXIT_INPUT,
                  "%s: is of one of %lld ranks, but there are only %lld segments: some are missing",
-                 segment->h5.path, (long long)segment->facts.ranks, (long long)n);
+                 segment->path, (long long)segment->facts.ranks, (long long)n);
 }
 
 /* The next segment in order of time. The number of ranks changes only where all of them stopped: a resume. */
@@ -75,17 +75,17 @@ static struct status ends_add(struct ends *e, const struct spikes_file *segment)
   if (f->ranks != e->ranks && low != high)
     return failure(EXIT_INPUT,
                    "%s: a segment before it is missing: one of %lld ranks ends at step %lld, another at %lld",
-                   segment->h5.path, (long long)e->ranks, (long long)low - 1, (long long)high - 1);
+                   segment->path, (long long)e->ranks, (long long)low - 1, (long long)high - 1);
   if (f->ranks > e->most) return too_few(segment, e->most);
   if (f->ranks != e->ranks) ends_start(e, f->ranks, low);
   if (f->rank < 0 || f->rank >= e->ranks)
-    return failure(EXIT_INPUT, "%s: is of rank %lld of %lld", segment->h5.path, (long long)f->rank,
+    return failure(EXIT_INPUT, "%s: is of rank %lld of %lld", segment->path, (long long)f->rank,
                    (long long)e->ranks);
   if (f->first_step != e->next[f->rank])
     return failure(
         EXIT_INPUT,
         "%s: begins at step %lld, but the segments of its rank before it end at step %lld: one is missing",
-        segment->h5.path, (long long)f->first_step, (long long)e->next[f->rank] - 1);
+        segment->path, (long long)f->first_step, (long long)e->next[f->rank] - 1);
   e->next[f->rank] = f->last_step + 1;
   return fine();
 }
@@ -361,7 +361,9 @@ static void merge_potential(struct spikes_file **segment, int n, struct h5_file 
     for (int64_t at = 0; at < g.n_steps; at += piece) {
       const int64_t m = least(piece, g.n_steps - at);
       for (int i = 0; i < n; i++)
-        if (segment[i]->n_records) scatter_rows(segment[i], &g, at, m, value);
+        if (segment[i]->n_records && segment[i]->facts.first_step <= g.step[at + m - 1] &&
+            segment[i]->facts.last_step >= g.step[at])
+          scatter_rows(segment[i], &g, at, m, value);
       h5_put_packed(out, "/potential/value", at, m, value);
       pulse("merging potentials");
     }
@@ -371,6 +373,13 @@ static void merge_potential(struct spikes_file **segment, int n, struct h5_file 
 }
 
 /* ---- the whole ---- */
+
+static char *provenance_of(struct spikes_file *segment) {
+  spikes_visit(segment);
+  char *text = h5_text(&segment->h5, "/", "provenance");
+  spikes_leave(segment);
+  return text;
+}
 
 struct status spikes_merge(struct spikes_file **segment, int n, const struct spikes_names *names,
                            const char *provenance, bool packed, const char *path, int64_t *n_spikes) {
@@ -384,7 +393,7 @@ struct status spikes_merge(struct spikes_file **segment, int n, const struct spi
   struct h5_file out;
   TRY(file_tmp_name(path, tmp));
   TRY(h5_create(tmp, &out));
-  char *stored = provenance ? NULL : h5_text(&segment[0]->h5, "/", "provenance");
+  char *stored = provenance ? NULL : provenance_of(segment[0]);
   spikes_put_root(&out, provenance ? provenance : stored);
   mem_free(stored);
   merge_spikes(segment, n, &out, &facts, packed, n_spikes);

@@ -171,11 +171,11 @@ static void add_ids(struct work *w) {
 static struct status bad_impulse(const struct work *w, int64_t i, int64_t impulse) {
   char *pre = ids_text(&w->nodes.ids, w->index_of_node[w->edges.source[i]]);
   char *post = ids_text(&w->nodes.ids, w->index_of_node[w->edges.target[i]]);
-  const struct status s =
-      failure(EXIT_INPUT, "edge %s -> %s: weight %d scaled by %lld/%lld is %lld, which %s", pre, post,
-              w->edges.weight[i], (long long)w->scale.num, (long long)w->scale.den, (long long)impulse,
-              impulse ? "does not fit 16 bits; choose a smaller --scale, or --overflow saturate"
-                      : "loses the edge; choose a larger --scale, or --underflow keep");
+  const struct status s = failure(
+      EXIT_INPUT, "%s: edge %s -> %s: weight %d scaled by %lld/%lld is %lld, which %s", w->o->edges, pre,
+      post, w->edges.weight[i], (long long)w->scale.num, (long long)w->scale.den, (long long)impulse,
+      impulse ? "does not fit 16 bits; choose a smaller --scale, or --overflow saturate"
+              : "loses the edge; choose a larger --scale, or --underflow keep");
   mem_free(pre), mem_free(post);
   return s;
 }

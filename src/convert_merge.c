@@ -76,10 +76,10 @@ static bool same_pair(const struct edges *e, int64_t i, int64_t j) {
   return e->source[i] == e->source[j] && e->target[i] == e->target[j];
 }
 
-static struct status repeated(const struct edges *e, int64_t i, const uint32_t *index_of_node,
-                              const struct ids *ids, const char *what) {
+static struct status repeated(const char *path, const struct edges *e, int64_t i,
+                              const uint32_t *index_of_node, const struct ids *ids, const char *what) {
   char *pre = ids_text(ids, index_of_node[e->source[i]]), *post = ids_text(ids, index_of_node[e->target[i]]);
-  const struct status s = failure(EXIT_INPUT, "the pair %s -> %s %s", pre, post, what);
+  const struct status s = failure(EXIT_INPUT, "%s: the pair %s -> %s %s", path, pre, post, what);
   mem_free(pre), mem_free(post);
   return s;
 }
@@ -92,12 +92,14 @@ struct status edges_merge(const struct convert_options *o, struct edges *e, stru
     const bool pair = n && same_pair(e, n - 1, i),
                same = pair && (!e->delay || e->delay[n - 1] == e->delay[i]);
     if (same && refuse)
-      return repeated(e, i, index_of_node, ids, "occurs more than once; --duplicates sum or keep takes it");
+      return repeated(o->edges, e, i, index_of_node, ids,
+                      "occurs more than once; --duplicates sum or keep takes it");
     if (same && !keep) {
       const int64_t sum = (int64_t)e->weight[n - 1] + e->weight[i];
       if (sum < -INT32_MAX || sum > INT32_MAX)
-        return repeated(e, i, index_of_node, ids,
-                        "has a summed weight that does not fit a signed 32-bit number");
+        return repeated(o->edges, e, i, index_of_node, ids,
+                        "has a summed weight that does not fit a signed 32-bit number; --duplicates keep "
+                        "does not add them");
       e->weight[n - 1] = (int32_t)sum;
       account->merged_rows++;
       account->merged_pairs += last_pair != n - 1;

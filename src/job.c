@@ -50,7 +50,9 @@ int job_options(struct job *job, struct option *rows) {
        &job->threads, 1, 4096},
       {"memory", OPTION_REAL, "GIB", "memory that a rank may use (its share of the host's)", &job->memory_gib,
        0, 0},
-      {"watchdog", OPTION_REAL, "SECONDS", "end the job after so long without progress (300; 0: never)",
+      {"watchdog", OPTION_REAL, "SECONDS",
+       "end the job after so long without progress, ten times as long within a file or a merge (300; 0: "
+       "never)",
        &job->watchdog, 0, 0},
       {"json", OPTION_FLAG, NULL, "the result as one JSON object on stdout", &job->json, 0, 0},
   };

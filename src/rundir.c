@@ -95,8 +95,14 @@ static struct status remove_run(const struct rundir *dir) {
 
 /* ---- open and close ---- */
 
+static bool resumes_from_file(const struct job *job) {
+  return strcmp(job->resume, "none") && strcmp(job->resume, "auto");
+}
+
 static struct status take_folder(const struct job *job, struct rundir *dir) {
   char path[FILE_PATH];
+  if (resumes_from_file(job) && !file_exists(job->resume)) /* before anything is made */
+    return failure(EXIT_INPUT, "--resume %s: there is no such file", job->resume);
   TRY(folder_make(dir->path));
   TRY(runlock_take(dir->path, &dir->lock));
   dir->owns_lock = true;

@@ -115,13 +115,13 @@ static struct status open_trial(struct trial *t) {
   struct lif_point point;
   TRY(open_folder(t));
   TRY(begin_or_restore(t, &point));
-  if (t->number == t->sim->grid.replica)
-    TRY(simulate_describe(t->comm, t->sim)); /* a replica's first trial */
   watchdog_pause("looking at spike segments");
   const struct status s =
       t->comm->rank == 0 ? trace_go_on(t->dir->path, point.next_segment, point.step) : fine();
   TRY(agree(t->comm, s));
   watchdog_resume();
+  if (t->number == t->sim->grid.replica)
+    TRY(simulate_describe(t->comm, t->sim)); /* a replica's first trial */
   TRY(rundir_rewind(t->comm, t->dir, point.step, -1));
   TRY(rundir_metrics(t->comm, t->dir, point.step, t->facts));
   t->line_step = point.step, t->line_time = seconds_now();

@@ -32,6 +32,7 @@ static bool is_unfinished(const char *name) {
   return !strncmp(name, "spikes.r", 8) && dot && !strcmp(dot, ".tmp");
 }
 
+/* Remove segments numbered `first` and above, and unfinished files. */
 static struct status drop(const char *dir, int64_t first) {
   char folder[FILE_PATH], path[FILE_PATH];
   TRY(make_path(folder, dir, "trace"));
@@ -46,7 +47,8 @@ static struct status drop(const char *dir, int64_t first) {
   return s;
 }
 
-struct status trace_open(const char *dir, struct spikes_file ***segment, int *n) {
+/* Segments numbered below `end`; none is fine. */
+static struct status open_below(const char *dir, int64_t end, struct spikes_file ***segment, int *n) {
   char folder[FILE_PATH], path[FILE_PATH];
   *segment = NULL, *n = 0;
   TRY(make_path(folder, dir, "trace"));
@@ -55,17 +57,22 @@ struct status trace_open(const char *dir, struct spikes_file ***segment, int *n)
     return failure(EXIT_INPUT, "%s: no such folder; `fascicle simulate --output %s` makes it", folder, dir);
   struct status s = fine();
   for (struct dirent *entry; !s.code && (entry = readdir(open));) {
-    if (segment_number(entry->d_name) < 0) continue;
+    const int64_t number = segment_number(entry->d_name);
+    if (number < 0 || number >= end) continue;
     *segment = mem_grow(*segment, *n + 1, sizeof **segment);
     s = make_path(path, folder, entry->d_name);
     if (!s.code) s = spikes_open(path, &(*segment)[*n]);
     if (!s.code) ++*n;
   }
   closedir(open);
-  if (!s.code && *n == 0) s = failure(EXIT_INPUT, "%s: holds no spike segments", folder);
   if (!s.code) spikes_sort(*segment, *n);
   if (s.code) trace_close(*segment, *n), *segment = NULL, *n = 0;
   return s;
+}
+
+struct status trace_open(const char *dir, struct spikes_file ***segment, int *n) {
+  TRY(open_below(dir, INT64_MAX, segment, n));
+  return *n ? fine() : failure(EXIT_INPUT, "%s/trace: holds no spike segments", dir);
 }
 
 void trace_close(struct spikes_file **segment, int n) {
@@ -73,25 +80,13 @@ void trace_close(struct spikes_file **segment, int n) {
   mem_free(segment);
 }
 
-static bool has_segments(const char *dir) {
-  char folder[FILE_PATH];
-  if (make_path(folder, dir, "trace").code) return false;
-  DIR *open = opendir(folder);
-  bool found = false;
-  for (struct dirent *entry; open && !found && (entry = readdir(open));)
-    found = segment_number(entry->d_name) >= 0;
-  if (open) closedir(open);
-  return found;
-}
-
-struct status trace_go_on(const char *dir, int64_t first, int64_t step) {
+/* Do the segments before the checkpoint end where it goes on? */
+static struct status check_end(const char *dir, int64_t first, int64_t step) {
   struct spikes_file **segment;
   int n;
-  int64_t last;
-  TRY(drop(dir, first));
-  if (!has_segments(dir)) return fine();
-  TRY(trace_open(dir, &segment, &n));
-  const struct status s = spikes_complete(segment, n, &last);
+  int64_t last = step - 1;
+  TRY(open_below(dir, first, &segment, &n));
+  const struct status s = n ? spikes_complete(segment, n, &last) : fine();
   trace_close(segment, n);
   if (s.code || last == step - 1) return s;
   return failure(
@@ -99,6 +94,11 @@ struct status trace_go_on(const char *dir, int64_t first, int64_t step) {
       "%s/trace: holds the steps up to %lld, but the checkpoint goes on from step %lld: it is another "
       "run's; give another --output",
       dir, (long long)last, (long long)step);
+}
+
+struct status trace_go_on(const char *dir, int64_t first, int64_t step) {
+  TRY(check_end(dir, first, step));
+  return drop(dir, first);
 }
 
 struct status trace_complete(const char *dir, struct spikes_file *const *segment, int n, int64_t *last) {

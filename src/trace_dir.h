@@ -11,7 +11,7 @@ void trace_segment_path(const char *dir, int64_t rank, int64_t number, char path
 
 /* Remove segments numbered `first` and above, and unfinished files: what a run wrote after the checkpoint
  * that it goes on from. The rest must end where that run goes on, at `step`: EXIT_USAGE when the checkpoint
- * is another run's. */
+ * is another run's, and nothing is removed. */
 struct status trace_go_on(const char *dir, int64_t first, int64_t step);
 
 /* Open all segments of DIR/trace, sorted by (rank, first step); at least one, else EXIT_INPUT. */

@@ -59,7 +59,7 @@ _Noreturn void die_at(const char *file, int line, int code, const char *format, 
   fprintf(stderr, "fascicle: rank %d of %d on %s: %s (%s:%d)\n", my_rank, n_ranks, host, text,
           base ? base + 1 : file, line);
   fflush(stderr);
-  if (mpi_up) MPI_Abort(MPI_COMM_WORLD, code);
+  if (mpi_up && n_ranks > 1) MPI_Abort(MPI_COMM_WORLD, code); /* alone it only adds words of its own */
   _exit(code);
 }
 

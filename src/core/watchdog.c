@@ -19,7 +19,7 @@ void pulse(const char *place) {
 }
 
 void watchdog_pause(const char *place) {
-  atomic_store_explicit(&last_place, place, memory_order_relaxed);
+  pulse(place);
   atomic_fetch_add(&pauses, 1);
 }
 
@@ -32,14 +32,20 @@ const char *watchdog_place(void) {
   return atomic_load(&last_place);
 }
 
-static void give_up(void) {
+/* How long quiet is borne: longer within a pause, but not for ever, since a stalled rank would otherwise hold
+ * the others in a collective write. */
+static double patience(void) {
+  return atomic_load(&pauses) > 0 ? WATCHDOG_PATIENCE * limit_seconds : limit_seconds;
+}
+
+static void give_up(double quiet) {
   char host[256] = "?";
   gethostname(host, sizeof host - 1);
   witness_leave();
   fprintf(stderr,
           "fascicle: rank %d on %s: no progress for %.0f s, last seen in '%s'; ended by the watchdog "
           "(--watchdog SECONDS changes the limit)\n",
-          fail_rank(), host, limit_seconds, atomic_load(&last_place));
+          fail_rank(), host, quiet, atomic_load(&last_place));
   fflush(stderr);
   _exit(EXIT_WATCHDOG);
 }
@@ -53,10 +59,11 @@ static void *watch(void *unused) {
   const struct timespec pause = {(time_t)nap, (long)((nap - (double)(time_t)nap) * 1e9)};
   for (;;) {
     nanosleep(&pause, NULL);
-    unsigned long now = atomic_load(&beats);
-    quiet = now != seen || atomic_load(&pauses) > 0 ? 0 : quiet + nap;
+    const double limit = patience(); /* before the beats: a pause that ends meanwhile has given one */
+    const unsigned long now = atomic_load(&beats);
+    quiet = now != seen ? 0 : quiet + nap;
     seen = now;
-    if (quiet >= limit_seconds) give_up();
+    if (quiet >= limit) give_up(quiet);
   }
   return NULL;
 }

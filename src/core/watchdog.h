@@ -13,8 +13,9 @@ void pulse(const char *place);
 /* The place of the last pulse or pause: the phase that error lines name. */
 const char *watchdog_place(void);
 
-/* Around calls that may rightly take long (METIS, HDF5): no pulse is expected until the matching resume.
- * Nests. */
+/* Around calls that may rightly take long (METIS, HDF5): the limit is WATCHDOG_PATIENCE times as long until
+ * the matching resume. Nests. */
+enum { WATCHDOG_PATIENCE = 10 };
 void watchdog_pause(const char *place);
 void watchdog_resume(void);
 

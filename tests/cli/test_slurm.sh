@@ -1,7 +1,8 @@
 #!/bin/bash
 # seconds: 600
 # The shipped job files under a real Slurm of two "nodes" on this machine, 4 ranks on the CPU backend: a job that finishes; one that is
-# preempted and one that meets its time limit, both requeued and equal to the undisturbed run; a rank that is killed; an array of 6.
+# preempted, one that meets its time limit and one that loses a node, all requeued and equal to the undisturbed run; a rank that is
+# killed; an array of 6.
 set -euo pipefail
 [ "$(id -u)" = 0 ] && command -v slurmctld >/dev/null || {
   echo "skipped: the local Slurm needs root and the packages of 'jobs/setup.sh slurm'"
@@ -78,12 +79,24 @@ wait_for 30 is_gone "$job"
 OUTPUT=$work/killed submit --wait --output="$work/killed2.log" "$SOURCE/jobs/simulate.sbatch" >/dev/null || fail "resume after a kill"
 same_spikes long killed
 
-# 5. An array of 6 seeds.
+# 5. A node loses power: Slurm requeues the job, which waits for the node and resumes.
+job=$(OUTPUT=$work/lost submit --output="$work/lost.log" "$SOURCE/jobs/simulate.sbatch")
+wait_for 30 test -e lost/checkpoints/latest
+"$slurm" down node2
+wait_for 30 state_is "$job" PENDING
+[ ! -e lost/spikes.h5 ] || fail "the job was over before its node went down"
+"$slurm" up node2
+wait_for 90 test -s lost/spikes.h5
+wait_for 30 is_gone "$job"
+grep -q 'resum\|going on from' lost.log || fail "the job did not resume when its node was back"
+same_spikes long lost
+
+# 6. An array of 6 seeds.
 OUTPUT=$work/sweep STEPS=200 sbatch --wait --array=0-5%2 --chdir="$work" --cpus-per-task=1 --output="$work/sweep-%a.log" \
   "$SOURCE/jobs/sweep.sbatch" >/dev/null || fail "sweep.sbatch"
 for k in 0 1 2 3 4 5; do [ -s "sweep/seed_$k/spikes.h5" ] || fail "sweep: no result of seed $k"; done
 
-# 6. Convert, and a scaling study whose rank counts agree.
+# 7. Convert, and a scaling study whose rank counts agree.
 OUTPUT=$work/dng13.h5 EDGES=$TEST_DATA/malecns_dng13_edges.csv sbatch --wait --chdir="$work" --cpus-per-task=1 --output="$work/convert.log" \
   "$SOURCE/jobs/convert.sbatch" >/dev/null || fail "convert.sbatch"
 OUTPUT=$work/scaling STEPS=500 submit --wait --output="$work/scaling.log" "$SOURCE/jobs/scaling.sbatch" >/dev/null || fail "scaling.sbatch"
