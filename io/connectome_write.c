@@ -313,7 +313,7 @@ struct status connectome_write(struct connectome *g, const char *path, bool stre
   TRY(file_may_write(path, bytes_expected(g, streamable), force));
   TRY(check_graph(g));
   char tmp[FILE_PATH];
-  TRY(file_tmp_name(path, tmp));
+  TRY(file_tmp_own(path, tmp));
   connectome_sort(g);
   struct h5_file h5;
   TRY(h5_create(tmp, &h5));

@@ -1,7 +1,9 @@
 #include "files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -66,6 +68,38 @@ struct status file_tmp_name(const char *path, char tmp[FILE_PATH]) {
   if (snprintf(tmp, FILE_PATH, "%s.tmp", path) < FILE_PATH) return fine();
   return failure(EXIT_OUTPUT, "cannot write: the path is longer than %d characters: %.80s...", FILE_PATH - 5,
                  path);
+}
+
+/* The process that made ENTRY, a temporary file of this host's for NAME; 0 for other files. */
+static pid_t owner_of(const char *entry, const char *name, const char *host) {
+  int pid = 0, end = 0;
+  const size_t n = strlen(name), h = strlen(host);
+  if (strncmp(entry, name, n) || entry[n] != '.' || strncmp(entry + n + 1, host, h)) return 0;
+  const char *rest = entry + n + 1 + h;
+  return sscanf(rest, "-%d.tmp%n", &pid, &end) == 1 && end > 0 && !rest[end] && pid > 0 ? pid : 0;
+}
+
+static void remove_left(const char *path, const char *host) {
+  char folder[FILE_PATH], left[2 * FILE_PATH];
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  folder_of(path, folder);
+  DIR *open = opendir(folder);
+  for (struct dirent *entry; open && (entry = readdir(open));) {
+    const pid_t pid = owner_of(entry->d_name, name, host);
+    if (!pid || !kill(pid, 0) || errno != ESRCH) continue;
+    snprintf(left, sizeof left, "%s/%s", folder, entry->d_name);
+    unlink(left);
+  }
+  if (open) closedir(open);
+}
+
+struct status file_tmp_own(const char *path, char tmp[FILE_PATH]) {
+  char host[256] = "host", own[FILE_PATH];
+  gethostname(host, sizeof host - 1);
+  remove_left(path, host);
+  if (snprintf(own, sizeof own, "%s.%s-%d", path, host, (int)getpid()) < FILE_PATH)
+    return file_tmp_name(own, tmp);
+  return failure(EXIT_OUTPUT, "cannot write: the path is too long: %.80s...", path);
 }
 
 static struct status sync_path(const char *path, int flags) {

@@ -12,8 +12,12 @@ enum { FILE_PATH = 4096 };
  * or pipe, a file of that name exists (unless `force`), or fewer than `bytes` bytes are free there. */
 struct status file_may_write(const char *path, int64_t bytes, bool force);
 
-/* PATH.tmp, or EXIT_OUTPUT when the name gets too long. */
+/* PATH.tmp, or EXIT_OUTPUT when the name gets too long. For the locked folder of a run. */
 struct status file_tmp_name(const char *path, char tmp[FILE_PATH]);
+
+/* PATH.HOST-PID.tmp: for files that two programs may make at a time; the last one to finish stands, whole.
+ * What killed processes of this host left under such names is removed first. */
+struct status file_tmp_own(const char *path, char tmp[FILE_PATH]);
 
 /* fsync a file. On a network file system every host that wrote must do so. */
 struct status file_sync(const char *path);

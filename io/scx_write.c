@@ -1,5 +1,6 @@
 /* Writing .scx. */
 #include "digest.h"
+#include "files.h"
 #include "json.h"
 #include "mem.h"
 #include "scx.h"
@@ -179,9 +180,8 @@ static struct status publish(const char *temporary, const char *folder, bool che
 }
 
 struct status scx_write(const struct scx *scx, int64_t block_size, const char *folder) {
-  char temporary[PATH_MAX], blocks_path[PATH_MAX + 8];
-  if (snprintf(temporary, sizeof temporary, "%s.tmp", folder) >= (int)sizeof temporary)
-    return failure(EXIT_OUTPUT, "%s: the name is too long", folder);
+  char temporary[FILE_PATH], blocks_path[PATH_MAX + 8];
+  TRY(file_tmp_own(folder, temporary));
   if (access(folder, F_OK) == 0)
     return failure(EXIT_OUTPUT, "%s: it exists; choose another name or remove it", folder);
   snprintf(blocks_path, sizeof blocks_path, "%s/blocks", temporary);

@@ -391,7 +391,7 @@ struct status spikes_merge(struct spikes_file **segment, int n, const struct spi
   facts.rank = 0, facts.ranks = 1, facts.segment = 0;
   char tmp[FILE_PATH];
   struct h5_file out;
-  TRY(file_tmp_name(path, tmp));
+  TRY(file_tmp_own(path, tmp));
   TRY(h5_create(tmp, &out));
   char *stored = provenance ? NULL : provenance_of(segment[0]);
   spikes_put_root(&out, provenance ? provenance : stored);

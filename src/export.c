@@ -59,7 +59,7 @@ struct table {
 
 static struct status table_open(const struct export_request *r, const char *header, struct table *t) {
   TRY(file_may_write(r->output, 0, r->force));
-  TRY(file_tmp_name(r->output, t->tmp));
+  TRY(file_tmp_own(r->output, t->tmp));
   t->file = fopen(t->tmp, "we");
   if (!t->file) return failure(EXIT_OUTPUT, "%s: cannot write: %s", t->tmp, strerror(errno));
   fprintf(t->file, "%s\n", header);

@@ -77,12 +77,15 @@ static struct status write_table(const char *dir, const char *name, const struct
   char path[FILE_PATH], tmp[FILE_PATH];
   if (snprintf(path, sizeof path, "%s/%s", dir, name) >= FILE_PATH)
     return failure(EXIT_OUTPUT, "%.200s...: the path is too long", dir);
-  TRY(file_tmp_name(path, tmp));
+  TRY(file_tmp_own(path, tmp));
   FILE *file = fopen(tmp, "we");
   if (!file) return failure(EXIT_OUTPUT, "%s: cannot write: %s", tmp, strerror(errno));
   put(t, file);
-  const bool bad = ferror(file);
-  if (fclose(file) || bad) return failure(EXIT_OUTPUT, "%s: cannot write: %s", tmp, strerror(errno));
+  const bool bad = ferror(file) || fflush(file);
+  if (fclose(file) || bad) {
+    file_remove(tmp);
+    return failure(EXIT_OUTPUT, "%s: cannot write: %s", path, strerror(errno));
+  }
   return file_publish(tmp, path);
 }
 

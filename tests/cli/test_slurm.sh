@@ -72,7 +72,7 @@ same_spikes long limited
 # 4. A rank is killed: the step ends at once, with a code that is not 0; a later job resumes.
 job=$(OUTPUT=$work/killed submit --no-requeue --output="$work/killed.log" "$SOURCE/jobs/simulate.sbatch")
 wait_for 30 test -e killed/checkpoints/latest
-pid=$(pgrep -f "simulate $GRAPH .*--output $work/killed " | head -n 1)
+pid=$(pgrep -f "^$FASCICLE simulate $GRAPH .*--output $work/killed " | head -n 1) # a rank, not srun
 kill -9 "$pid"
 wait_for 30 is_gone "$job"
 [ "$(code_of "$job")" != 0 ] || fail "a killed rank left exit code 0"
