@@ -6,7 +6,11 @@
  * step: input, leak, threshold, refractory counters, delivery along every out-edge
  *
  * With --graph FILE, a graph that has its edges by source too, each but the quiet case is measured again with
- * the edges left in the file and a tenth of their bytes held by each rank (NAME_streamed).
+ * the edges left in the file and a tenth of their bytes held by each rank (NAME_streamed). A GPU alone
+ * measures each again with the edges in host memory and room on the device for a tenth of them
+ * (NAME_streamed), the active ones without a word of who fired (NAME_unrecorded; all others hand out the
+ * spikes of every step), and K trials together, each with spikes of its own (NAME_trialsK: time for a step of
+ * one trial).
  *
  * The floor counts the bytes that any such step must move: idle 8 a neuron (V in and out); active 20 a neuron
  * (V in and out, counter in and out, input in and cleared) and 16 an event (the edge in, its sum in and out).
@@ -14,7 +18,7 @@
 #include "backends.h"
 #include "bench.h"
 #include "generate.h"
-#include "lif.h"
+#include "lif_group.h"
 #include "load.h"
 #include "log.h"
 #include "mem.h"
@@ -24,13 +28,15 @@
 #include <string.h>
 
 enum { NODES = 211577, EDGES = 24678466, STEPS = 200, WARM_UP = 20, LOW_DELAY = 1, HIGH_DELAY = 8 };
-enum { HELD_SHARE = 10 }; /* of streamed edges one in so many is held */
-enum { IDLE_SHIFT = 8, ACTIVE_SHIFT = 4, REFRACTORY = 2 };
+enum { IDLE_SHIFT = 12, ACTIVE_SHIFT = 4, REFRACTORY = 2 };
+enum { IDLE_REPEATS = 5 }; /* idle steps are quick: so many times more of them */
+enum { HELD_SHARE = 10 };  /* of streamed edges one in so many is held, by a rank or on a GPU */
 
 struct bed {
   const struct comm *comm;
   const struct bench_job *bench;
   struct lif_net net, streamed; /* the second only from a file that is streamable, else zeroed */
+  bool device;                  /* one GPU alone */
   gidx *first_of_rank;
   int64_t steps;
   double rate; /* bytes per second of memory, all ranks */
@@ -102,6 +108,7 @@ static struct status make_bed(const struct comm *comm, const struct bench_job *b
   const struct backend *backend = bench->job.backend;
   *bed = (struct bed){.comm = comm, .bench = bench, .steps = bench->steps ? bench->steps : STEPS};
   bed->first_of_rank = NEW(gidx, comm->size + 1);
+  bed->device = comm->size == 1 && lif_group_most(backend->lif) > 1;
   bed->rate =
       backend->copy_rate ? backend->copy_rate() * comm->size : bench_memory_rate(comm, bench->job.n_threads);
   TRY(bench->graph ? load_file(bed) : make_synthetic(bed));
@@ -152,35 +159,98 @@ static struct lif_stimulus *draw_spikes(const struct bed *bed, int64_t n_steps, 
   return stimulus;
 }
 
+/* The same share of the neurons by lot, so that trials differ: a kick that no other input comes near. */
+static struct lif_stimulus *draw_kicks(const struct bed *bed, double percent) {
+  struct lif_stimulus *stimulus = NEW_ZERO(struct lif_stimulus, 1);
+  lidx *neuron = NEW(lidx, bed->net.n_own);
+  for (lidx i = 0; i < bed->net.n_own; i++) neuron[i] = i;
+  *stimulus = (struct lif_stimulus){.kind = LIF_POISSON,
+                                    .last_step = INT64_MAX,
+                                    .value = 1 << 30,
+                                    .probability = percent / 100,
+                                    .n = bed->net.n_own,
+                                    .neuron = neuron};
+  return stimulus;
+}
+
 /* ---- cases ---- */
 
-struct measured {
-  double seconds, best;  /* per step: the median, and the quickest step */
-  double events, spikes; /* per step, all ranks */
-  int64_t held_bytes;    /* of the rank that holds most, as the last step ended */
+/* A way to measure. */
+struct way {
+  const char *name;
+  bool alive;     /* potentials that leak */
+  double percent; /* of the neurons that fire */
+  bool unrecorded;
+  int trials; /* together; 0: one, not in a group */
 };
+
+struct measured {
+  double seconds, best;               /* per step: the median, and the quickest step */
+  double events, host_events, spikes; /* per step, all ranks */
+  int64_t held_bytes;                 /* of the rank that holds most, as the last step ended */
+};
+
+static void stop_at_fault(const struct lif_batch *batch) {
+  if (batch->fault.step != LIF_NO_FAULT)
+    DIE(EXIT_RUNTIME, "bench lif: %s", lif_fault_status(&batch->fault, NULL).text);
+}
+
+/* What is summed over the steps that count: events, spikes, events from the host, steps. */
+enum { EVENTS, SPIKES, HOST_EVENTS, COUNTS };
+
+static void add_counts(const struct lif_batch *batch, int64_t *counts) {
+  stop_at_fault(batch);
+  counts[EVENTS] += batch->events, counts[SPIKES] += batch->sent, counts[HOST_EVENTS] += batch->host_events;
+}
+
+static void summarize(const struct bed *bed, double *seconds, int64_t n, int64_t steps, int64_t *counts,
+                      struct measured *m) {
+  m->seconds = bench_slowest(bed->comm, bench_median(seconds, n));
+  m->best = bench_slowest(bed->comm, seconds[0]);
+  m->held_bytes = mem_held();
+  counts[SPIKES] = bed->comm->rank ? 0 : counts[SPIKES]; /* each rank counts those of all */
+  comm_sum_i64(bed->comm, counts, COUNTS), comm_max_i64(bed->comm, &m->held_bytes, 1);
+  const double made = (double)steps;
+  m->events = (double)counts[EVENTS] / made, m->spikes = (double)counts[SPIKES] / made;
+  m->host_events = (double)counts[HOST_EVENTS] / made;
+}
 
 /* Batches as long as the engine makes them; the first WARM_UP steps are not counted. */
 static void time_steps(const struct bed *bed, struct lif_run *run, int64_t n_steps, struct measured *m) {
   double *seconds = NEW(double, n_steps);
-  int64_t n = 0, counts[2] = {0, 0}, steps = 0;
+  int64_t n = 0, counts[COUNTS] = {0}, steps = 0;
   comm_barrier(bed->comm);
   while (run->step < n_steps) {
     struct lif_batch batch;
     const double before = seconds_now();
     lif_batch(run, bed->comm, (run->step < WARM_UP ? WARM_UP : n_steps) - run->step, REQUEST_NONE, &batch);
-    if (batch.fault.step != LIF_NO_FAULT)
-      DIE(EXIT_RUNTIME, "bench lif: %s", lif_fault_status(&batch.fault, NULL).text);
+    stop_at_fault(&batch);
     if (batch.step < WARM_UP) continue;
     seconds[n++] = (seconds_now() - before) / batch.n_steps;
-    counts[0] += batch.events, counts[1] += batch.own->n, steps += batch.n_steps;
+    add_counts(&batch, counts), steps += batch.n_steps;
   }
-  m->seconds = bench_slowest(bed->comm, bench_median(seconds, n));
-  m->best = bench_slowest(bed->comm, seconds[0]);
-  m->held_bytes = mem_held();
-  comm_sum_i64(bed->comm, counts, 2), comm_max_i64(bed->comm, &m->held_bytes, 1);
-  m->events = (double)counts[0] / (double)steps, m->spikes = (double)counts[1] / (double)steps;
+  summarize(bed, seconds, n, steps, counts, m);
   mem_free(seconds);
+}
+
+/* The same for trials together, a step of one trial counting as one. */
+static void time_trials(const struct bed *bed, struct lif_group *g, int64_t n_steps, struct measured *m) {
+  double *seconds = NEW(double, n_steps);
+  struct lif_batch *batch = NEW(struct lif_batch, g->n);
+  int64_t n = 0, counts[COUNTS] = {0}, steps = 0;
+  while (g->step < n_steps) {
+    const int64_t first = g->step;
+    const double before = seconds_now();
+    lif_group_batch(g, (first < WARM_UP ? WARM_UP : n_steps) - first, batch);
+    if (g->alive < g->n) stop_at_fault(&batch[g->alive]);
+    if (first < WARM_UP) continue;
+    const int64_t made = (g->step - first) * g->n;
+    seconds[n++] = (seconds_now() - before) / (double)made;
+    for (int k = 0; k < g->n; k++) add_counts(&batch[k], counts);
+    steps += made;
+  }
+  summarize(bed, seconds, n, steps, counts, m);
+  mem_free(seconds), mem_free(batch);
 }
 
 /* Potentials of 2^29 to 2^30 and both signs: under a shift of 8 they still leak after thousands of steps. */
@@ -199,42 +269,92 @@ static void check_alive(const struct bed *bed, const struct lif_run *run, struct
       DIE(EXIT_RUNTIME, "bench lif: a potential has stopped to leak");
 }
 
-static struct status run_case(const struct bed *bed, bool alive, double percent, struct measured *m) {
-  const int64_t n_steps = bed->steps + WARM_UP;
-  const int n_stimuli = percent > 0 ? (int)n_steps : 0;
-  struct lif_stimulus *stimulus = n_stimuli ? draw_spikes(bed, n_steps, percent) : NULL;
+static struct status run_alone(const struct bed *bed, const struct lif_setup *setup, const struct way *way,
+                               int64_t n_steps, struct measured *m) {
+  struct lif_run *run;
+  struct lif_state state;
+  TRY(lif_open(bed->comm, setup, &run));
+  lif_state_init(&bed->net, &state);
+  if (way->alive) fill_potentials(bed, state.potential);
+  TRY(lif_write(run, bed->comm, &state, 0));
+  lif_state_free(&state);
+  time_steps(bed, run, n_steps, m);
+  lif_state_init(&bed->net, &state);
+  if (way->alive) check_alive(bed, run, &state);
+  lif_state_free(&state);
+  lif_close(run);
+  return fine();
+}
+
+static struct status run_trials(const struct bed *bed, const struct lif_setup *setup, const struct way *way,
+                                int64_t n_steps, struct measured *m) {
+  struct lif_group group;
+  struct lif_state state;
+  TRY(lif_group_open(setup, way->trials, &group));
+  lif_state_init(&bed->net, &state);
+  if (way->alive) fill_potentials(bed, state.potential);
+  for (int k = 0; k < group.n; k++) TRY(lif_write(&group.run[k], bed->comm, &state, (uint32_t)k));
+  lif_state_free(&state);
+  lif_group_start(&group, group.n);
+  time_trials(bed, &group, n_steps, m);
+  lif_group_close(&group);
+  return fine();
+}
+
+static struct status run_case(const struct bed *bed, const struct way *way, struct measured *m) {
+  const bool active = way->percent > 0;
+  const int64_t n_steps = bed->steps * (active ? 1 : IDLE_REPEATS) + WARM_UP;
+  const int n_stimuli = !active ? 0 : way->trials ? 1 : (int)n_steps;
+  struct lif_stimulus *stimulus = !active       ? NULL
+                                  : way->trials ? draw_kicks(bed, way->percent)
+                                                : draw_spikes(bed, n_steps, way->percent);
   const struct lif_setup setup = {.backend = bed->bench->job.backend->lif,
                                   .net = &bed->net,
                                   .first_of_rank = bed->first_of_rank,
                                   .stimulus = stimulus,
                                   .n_stimuli = n_stimuli,
-                                  .params = {.threshold = INT32_MAX,
-                                             .refractory = REFRACTORY,
+                                  .params = {.threshold = way->trials ? 1 << 29 : INT32_MAX,
+                                             .refractory = active ? REFRACTORY : 0,
                                              .n_shifts = 1,
-                                             .shift = {percent > 0 ? ACTIVE_SHIFT : IDLE_SHIFT}},
-                                  .n_threads = bed->bench->job.n_threads};
-  struct lif_run *run;
-  struct lif_state state;
-  TRY(lif_open(bed->comm, &setup, &run));
-  lif_state_init(&bed->net, &state);
-  if (alive) fill_potentials(bed, state.potential);
-  TRY(lif_write(run, bed->comm, &state, 0));
-  lif_state_free(&state);
-  time_steps(bed, run, n_steps, m);
-  lif_state_init(&bed->net, &state);
-  if (alive) check_alive(bed, run, &state);
-  lif_state_free(&state);
-  lif_close(run);
+                                             .shift = {active ? ACTIVE_SHIFT : IDLE_SHIFT}},
+                                  .n_threads = bed->bench->job.n_threads,
+                                  .unrecorded = way->unrecorded};
+  const struct status s =
+      way->trials ? run_trials(bed, &setup, way, n_steps, m) : run_alone(bed, &setup, way, n_steps, m);
   for (int k = 0; k < n_stimuli; k++) lif_stimulus_free(&stimulus[k]);
   mem_free(stimulus);
-  return fine();
+  return s;
 }
 
-static struct status bench_case(const struct bed *bed, const char *name, bool alive, double percent) {
+/* ---- lines ---- */
+
+static void say(const struct way *way, const char *name, const struct measured *m) {
+  if (way->percent > 0)
+    log_line("%s: %.0f spikes and %.0f events a step, %.3g events/s (best step %.3g); %.1f MB held by a rank",
+             name, m->spikes, m->events, m->events / m->seconds, m->events / m->best,
+             (double)m->held_bytes * 1e-6);
+}
+
+/* What came over the bus, beside what a plain copy moves over it. */
+static void add_bus(const struct bed *bed, const char *name, const struct measured *m, json_t *more) {
+  const double useful = m->host_events * sizeof(struct lif_edge) / m->seconds;
+  const double copy = bed->bench->job.backend->upload_rate();
+  json_object_set_new(more, "host_edge_bytes_per_second", json_real(useful));
+  json_object_set_new(more, "copy_bytes_per_second", json_real(copy));
+  json_object_set_new(more, "share_of_copy", json_real(useful / copy));
+  json_object_set_new(more, "device_edge_bytes", json_integer(bed->net.device_room));
+  if (!bed->bench->job.json && m->host_events > 0)
+    log_line("%s: %.2f GB/s of useful edges from host memory, %.2f GB/s by plain copies: %.0f %%", name,
+             useful * 1e-9, copy * 1e-9, 100 * useful / copy);
+}
+
+static struct status bench_way(const struct bed *bed, const struct way *way, const char *suffix) {
   struct measured m;
-  TRY(run_case(bed, alive, percent, &m));
+  char name[64];
+  snprintf(name, sizeof name, "%s%s", way->name, suffix);
+  TRY(run_case(bed, way, &m));
   const double n = (double)bed->net.n_global;
-  const double bytes = percent > 0 ? 20 * n + 16 * m.events : 8 * n;
+  const double bytes = way->percent > 0 ? 20 * n + 16 * m.events : 8 * n;
   eidx n_edges = bed->net.n_edges;
   const struct backend *backend = bed->bench->job.backend;
   /* On a CPU the process also held the generator and the memory sweep: what counts is the simulation. */
@@ -248,34 +368,61 @@ static struct status bench_case(const struct bed *bed, const char *name, bool al
                             .floor_seconds = bytes / bed->rate,
                             .bytes = (int64_t)bytes,
                             .peak_bytes = peak};
-  line.more = json_pack("{s:f, s:f, s:f, s:f, s:I, s:f}", "best_seconds", m.best, "spikes_per_step", m.spikes,
-                        "events_per_step", m.events, "events_per_second", m.events / m.seconds, "held_bytes",
-                        (json_int_t)m.held_bytes, "memory_bytes_per_second", bed->rate);
-  if (!bed->bench->job.json && percent > 0)
-    log_line("%s: %.0f spikes and %.0f events a step, %.3g events/s (best step %.3g); %.1f MB held by a rank",
-             name, m.spikes, m.events, m.events / m.seconds, m.events / m.best, (double)m.held_bytes * 1e-6);
+  line.more = json_pack("{s:f, s:f, s:f, s:f, s:I, s:f, s:b, s:i}", "best_seconds", m.best, "spikes_per_step",
+                        m.spikes, "events_per_step", m.events, "events_per_second", m.events / m.seconds,
+                        "held_bytes", (json_int_t)m.held_bytes, "memory_bytes_per_second", bed->rate,
+                        "recorded", !way->unrecorded, "trials", way->trials ? way->trials : 1);
+  if (!bed->bench->job.json) say(way, name, &m);
+  if (bed->net.on_host) add_bus(bed, name, &m, line.more);
   bench_print(bed->comm, bed->bench, &line);
   return fine();
 }
 
-/* Resident, and if there is such a net streamed, one after the other. */
-static struct status bench_both(const struct bed *bed, const char *name, bool alive, double percent) {
-  TRY(bench_case(bed, name, alive, percent));
-  if (!bed->streamed.stream) return fine();
+/* The edges elsewhere: in the file, if there is such a net, or in host memory. */
+static struct status bench_streamed(const struct bed *bed, const struct way *way) {
   struct bed other = *bed;
-  char streamed[64];
-  other.net = bed->streamed;
-  snprintf(streamed, sizeof streamed, "%s_streamed", name);
-  return bench_case(&other, streamed, alive, percent);
+  if (bed->device) {
+    other.net.on_host = true;
+    other.net.device_room = bed->net.n_edges * (eidx)sizeof(struct lif_edge) / HELD_SHARE;
+  } else if (bed->streamed.stream)
+    other.net = bed->streamed;
+  else
+    return fine();
+  return bench_way(&other, way, "_streamed");
+}
+
+static struct status bench_trials(const struct bed *bed, const struct way *way) {
+  static const int trials[] = {1, 4, 8, 16};
+  for (int i = 0; i < (int)(sizeof trials / sizeof *trials); i++) {
+    struct way together = *way;
+    char suffix[32];
+    together.trials = trials[i];
+    snprintf(suffix, sizeof suffix, "_trials%d", trials[i]);
+    TRY(bench_way(bed, &together, suffix));
+  }
+  return fine();
+}
+
+static struct status bench_active(const struct bed *bed, const struct way *way) {
+  struct way unrecorded = *way;
+  unrecorded.unrecorded = true;
+  TRY(bench_way(bed, way, ""));
+  if (bed->device) TRY(bench_way(bed, &unrecorded, "_unrecorded"));
+  TRY(bench_streamed(bed, way));
+  return bed->device ? bench_trials(bed, way) : fine();
 }
 
 static struct status run_on(const struct comm *comm, const struct bench_job *bench) {
+  const struct way quiet = {.name = "quiet"}, idle = {.name = "idle", .alive = true},
+                   one = {.name = "active_1pct", .percent = 1}, ten = {.name = "active_10pct", .percent = 10};
   struct bed bed;
   TRY(make_bed(comm, bench, &bed));
-  TRY(bench_case(&bed, "quiet", false, 0));
-  TRY(bench_both(&bed, "idle", true, 0));
-  TRY(bench_both(&bed, "active_1pct", false, 1));
-  TRY(bench_both(&bed, "active_10pct", false, 10));
+  TRY(bench_way(&bed, &quiet, ""));
+  TRY(bench_way(&bed, &idle, ""));
+  TRY(bench_streamed(&bed, &idle));
+  if (bed.device) TRY(bench_trials(&bed, &idle));
+  TRY(bench_active(&bed, &one));
+  TRY(bench_active(&bed, &ten));
   lif_net_free(&bed.net), lif_net_free(&bed.streamed), mem_free(bed.first_of_rank);
   return fine();
 }

@@ -48,7 +48,8 @@ int job_options(struct job *job, struct option *rows) {
        1 << 24},
       {"threads", OPTION_INT, "N", "threads of each rank (OMP_NUM_THREADS, else its share of the cores)",
        &job->threads, 1, 4096},
-      {"memory", OPTION_REAL, "GIB", "memory that a rank may use (its share of the host's)", &job->memory_gib,
+      {"memory", OPTION_REAL, "GIB",
+       "memory that a rank may use: its share of the host's; on a GPU what is free there", &job->memory_gib,
        0, 0},
       {"watchdog", OPTION_REAL, "SECONDS",
        "end the job after so long without progress, ten times as long within a file or a merge (300; 0: "

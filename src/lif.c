@@ -33,7 +33,7 @@ struct status lif_open(const struct comm *comm, const struct lif_setup *setup, s
 
 void lif_close(struct lif_run *run) {
   if (!run) return;
-  if (run->state) run->setup.backend->close(run->state);
+  if (run->state && !run->shared) run->setup.backend->close(run->state);
   lif_exchange_close(run->engine->exchange);
   mem_free(run->engine->sent.row), mem_free(run->engine->sent.step_ptr), mem_free(run->engine);
   mem_free(run);
@@ -73,18 +73,31 @@ static struct status ring_check(const struct lif_net *net, const struct lif_stat
 struct status lif_write(struct lif_run *run, const struct comm *comm, const struct lif_state *state,
                         uint32_t trial) {
   TRY(agree(comm, ring_check(run->setup.net, state)));
-  run->setup.backend->write(run->state, state->step, trial, state->potential, state->counter, state->ring);
+  const struct lif_backend *be = run->setup.backend;
+  if (run->shared)
+    be->together->write(run->state, run->lane, state->step, trial, state->potential, state->counter,
+                        state->ring);
+  else
+    be->write(run->state, state->step, trial, state->potential, state->counter, state->ring);
   run->step = state->step;
   return fine();
 }
 
 void lif_read(const struct lif_run *run, struct lif_state *state) {
-  run->setup.backend->read(run->state, state->potential, state->counter, state->ring);
+  const struct lif_backend *be = run->setup.backend;
+  if (run->shared)
+    be->together->read(run->state, run->lane, state->potential, state->counter, state->ring);
+  else
+    be->read(run->state, state->potential, state->counter, state->ring);
   state->step = run->step;
 }
 
 void lif_potentials(const struct lif_run *run, lidx n, const lidx *row, int32_t *potential) {
-  run->setup.backend->potentials(run->state, n, row, potential);
+  const struct lif_backend *be = run->setup.backend;
+  if (run->shared)
+    be->together->potentials(run->state, run->lane, n, row, potential);
+  else
+    be->potentials(run->state, n, row, potential);
 }
 
 /* ---- batches ---- */
@@ -115,6 +128,7 @@ static void cut_at_fault(struct lif_run *run, struct lif_batch *batch) {
   struct lif_spikes *own = &run->engine->own;
   if (batch->fault.step == LIF_NO_FAULT) return;
   batch->n_steps = (int)(batch->fault.step - batch->step);
+  if (run->setup.unrecorded) return;
   own->n_steps = batch->n_steps;
   own->n = own->step_ptr[own->n_steps];
 }
@@ -133,9 +147,10 @@ static int64_t count_events(const struct lif_net *net, const struct lif_spikes *
 /* The backend makes many steps by itself; what is left for us is to cut them at a fault. */
 static void batch_alone(struct lif_run *run, int64_t n, enum request request, struct lif_batch *batch) {
   struct lif_tally tally;
-  batch->n_steps = (int)run->setup.backend->run(run->state, n, &run->engine->own, &tally, &batch->fault);
+  struct lif_spikes *own = run->setup.unrecorded ? NULL : &run->engine->own;
+  batch->n_steps = (int)run->setup.backend->run(run->state, n, own, &tally, &batch->fault);
   batch->request = request;
-  batch->sent = tally.sent, batch->events = tally.events;
+  batch->sent = tally.sent, batch->events = tally.events, batch->host_events = tally.host_events;
   cut_at_fault(run, batch);
 }
 

@@ -33,11 +33,14 @@ struct lif_setup {
   struct lif_params params;
   uint64_t seed;
   int n_threads;
+  bool unrecorded; /* a backend that makes many steps by itself need not hand out the spikes */
 };
 
 struct lif_run {
   struct lif_setup setup;
   struct lif *state;
+  int lane;                  /* which trial of the state this is, where trials run together (lif_group.h) */
+  bool shared;               /* the state belongs to a group */
   int64_t step;              /* the next step to integrate */
   struct lif_engine *engine; /* buffers */
 };
@@ -58,6 +61,7 @@ struct lif_batch {
       *own;               /* own spikes of those steps, muted ones too, as rows; valid until the next batch */
   int64_t sent;           /* spikes of all ranks that went along their out-edges */
   int64_t events;         /* edges that carried them; the sum over ranks counts */
+  int64_t host_events;    /* of these, edges that a device read from host memory */
   enum request request;   /* the strongest of all ranks */
   struct lif_fault fault; /* the smallest (step, phase, node) of all ranks; step = LIF_NO_FAULT: none */
 };

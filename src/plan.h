@@ -70,6 +70,11 @@ enum { PLAN_LEAST_HELD = 4 << 20 };
 int64_t plan_held(const struct plan_graph *graph, const struct plan_share *share, int64_t recorded,
                   int64_t limit);
 
+/* What a GPU holds for a simulation of `trials` at once, with all edges or with room for `edge_bytes` of them
+ * while they stay in host memory (< 0: all); stimuli and the driver's own some 500 MB apart. */
+struct plan_memory plan_device_memory(const struct plan_graph *graph, const struct plan_share *share,
+                                      int trials, int64_t edge_bytes);
+
 struct plan_training {
   struct recur_shape shape; /* this replica's */
   int vocabulary, embedding;

@@ -1,5 +1,6 @@
 /* Bytes of a rank, item by item. Each item says which arrays it stands for; tests hold the sums against
  * measured peaks. */
+#include "lif_leg.h"
 #include "log.h"
 #include "plan.h"
 
@@ -51,6 +52,26 @@ int64_t plan_held(const struct plan_graph *g, const struct plan_share *s, int64_
   const int64_t left = limit - plan_streamed_memory(g, s, recorded, 0).total;
   const int64_t all = 8 * (s->near + s->far) + PLAN_LEAST_HELD;
   return larger(left < all ? left : all, PLAN_LEAST_HELD);
+}
+
+struct plan_memory plan_device_memory(const struct plan_graph *g, const struct plan_share *s, int trials,
+                                      int64_t edge_bytes) {
+  const int64_t n = g->n_nodes, own = s->n_own, all_edges = 8 * (s->near + s->far);
+  const int64_t words = (own + 31) / 32, slots = g->max_delay + g->min_delay;
+  const int64_t width = trials == 1 ? own : 32 * words * trials; /* neurons of all trials */
+  const int64_t steps = LIF_LEGS * (int64_t)lif_leg_steps(own, trials, g->min_delay) * trials;
+  struct plan_memory m = {0};
+  if (edge_bytes < 0)
+    add(&m, "edges by source", all_edges);
+  else
+    add(&m, "edges kept on the device", edge_bytes < all_edges ? edge_bytes : all_edges);
+  add(&m, "offsets by source", 8 * (n + 1));
+  if (edge_bytes >= 0) add(&m, "where kept rows are", 8 * n);
+  add(&m, "ids of own rows", 8 * own);
+  add(&m, "potential and counter", 6 * width);
+  add(&m, "delay ring", slots * (g->wide ? 8 : 4) * width);
+  add(&m, "who fired, step by step", steps * (4 * words + 4 * own + 4)); /* bit masks, lists, counts */
+  return m;
 }
 
 /* The share of the input (or output) neurons: even, rounded up. */

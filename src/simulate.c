@@ -118,10 +118,12 @@ static void load_net(struct simulation *sim) {
   const struct comm *comm = &sim->grid.replica_comm;
   const double started = seconds_now();
   const gidx first = sim->first[comm->rank], last = sim->first[comm->rank + 1];
-  if (sim->streamed)
+  const bool on_host = sim->streamed && sim->job.backend->free_bytes;
+  if (sim->streamed && !on_host)
     lif_net_stream(sim->file, first, last, sim->held, &sim->net);
   else
     lif_net_load(sim->file, first, last, &sim->net);
+  sim->net.on_host = on_host, sim->net.device_room = sim->device_room;
   for (int i = 0; i < sim->config.n_silences; i++) {
     const struct lif_silence *silence = &sim->config.silence[i];
     lidx *row;
@@ -133,7 +135,7 @@ static void load_net(struct simulation *sim) {
   comm_barrier(comm);
   log_line("%s: %lld neurons, %lld edges, delays %d..%d, %s in %.2f s", sim->graph, (long long)facts->n_nodes,
            (long long)facts->n_edges, sim->net.min_delay, sim->net.max_delay,
-           sim->streamed ? "opened" : "loaded", seconds_now() - started);
+           sim->streamed && !on_host ? "opened" : "loaded", seconds_now() - started);
 }
 
 static void make_stimuli(struct simulation *sim) {
@@ -197,10 +199,6 @@ static struct status open_folder(const struct comm *world, struct simulation *si
 
 static struct status set_up(struct comm *world, struct simulation *sim) {
   TRY(job_start(world, &sim->job));
-  if (!strcmp(sim->residency, "streamed") && strcmp(sim->job.backend->name, "cpu"))
-    return failure(EXIT_USAGE,
-                   "--residency streamed: not on a GPU yet; --device cpu streams, and --residency resident "
-                   "keeps the edges in the GPU's memory");
   TRY(job_config(world, &sim->job, &sim->json));
   TRY(connectome_open(world, sim->graph, &sim->file));
   neurons_load(sim->file, &sim->neurons);
@@ -253,16 +251,31 @@ static void say_result(const struct simulation *sim, int64_t trial, const struct
   free(line), json_decref(facts);
 }
 
+/* Trials of this replica from `first` on that have ended; where one failed, it was the last. */
+static void say_results(const struct simulation *sim, int64_t first, const struct trial_result *result, int n,
+                        bool failed) {
+  for (int k = 0; k < n; k++) {
+    const bool last = k + 1 == n || !result[k + 1].merged;
+    if (!(failed && last)) say_result(sim, first + (int64_t)k * sim->grid.replicas, &result[k]);
+  }
+}
+
 /* A replica takes every replicas-th trial; the first that is stopped or fails ends its share. */
 static struct status run_trials(struct simulation *sim, bool *stopped, int64_t *step) {
-  for (int64_t trial = sim->grid.replica; trial < sim->trials && !*stopped; trial += sim->grid.replicas) {
-    struct trial_result result;
-    TRY(simulate_trial(sim, trial, &result));
-    say_result(sim, trial, &result);
-    *stopped = result.stopped, *step = result.step;
-    if (*stopped && sim->grid.replicas > 1) TRY(rundir_again(&sim->grid.replica_comm, &sim->dir, *step));
+  struct trial_result *result = NEW_ZERO(struct trial_result, sim->at_once);
+  struct status s = fine();
+  for (int64_t trial = sim->grid.replica; trial < sim->trials && !*stopped && !s.code;) {
+    int n = 1;
+    s = sim->at_once > 1 ? simulate_together(sim, trial, sim->at_once, result, &n)
+                         : simulate_trial(sim, trial, result);
+    say_results(sim, trial, result, n, s.code != 0);
+    *stopped = result[0].stopped, *step = result[0].step;
+    if (!s.code && *stopped && sim->grid.replicas > 1)
+      s = rundir_again(&sim->grid.replica_comm, &sim->dir, *step);
+    trial += (int64_t)n * sim->grid.replicas;
   }
-  return fine();
+  mem_free(result);
+  return s;
 }
 
 static struct status run_all(const struct comm *world, struct simulation *sim) {

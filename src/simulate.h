@@ -18,18 +18,20 @@ struct simulation {
   json_t *json, *digests; /* the resolved configuration, and the digests of its keys */
   struct lif_config config;
   struct grid grid;
-  gidx *first;   /* [parts + 1] */
-  bool streamed; /* the edges stay in the file ... */
-  int64_t held;  /* ... and so many bytes of them are in memory at a time */
+  gidx *first;         /* [parts + 1] */
+  bool streamed;       /* the edges stay in the file, or in host memory where a GPU computes */
+  int64_t held;        /* then: bytes of edges that are in memory at a time */
+  int64_t device_room; /* or that the GPU may keep */
+  int at_once;         /* trials that go together */
   struct lif_net net;
   struct lif_stimulus *stimulus; /* [config.n_inputs] */
   struct rundir dir;
   json_t *facts; /* provenance */
 };
 
-/* Choose where the edges are kept, from --residency, --memory and what the file holds; says what was chosen.
- * sim->file, grid and first are set. EXIT_USAGE when this rank, or the file, cannot; an order is never
- * replaced by another residency. Agreed. */
+/* Choose where the edges are kept, and how many trials go together, from --residency, --memory and what the
+ * file holds; says what was chosen. sim->file, grid and first are set. EXIT_USAGE when this rank, or the
+ * file, cannot; an order is never replaced by another residency. Agreed. */
 struct status simulate_residency(const struct comm *world, struct simulation *sim);
 
 /* After a run: warns when it was not as large as `fascicle plan` says. This rank's own share, on the host. */
@@ -54,5 +56,10 @@ struct trial_result {
 /* Collective over the ranks of a replica: one trial from its start or checkpoint to its end. A fault is
  * EXIT_RUNTIME, with everything before it on disk and merged. Agreed over the replica. */
 struct status simulate_trial(struct simulation *sim, int64_t trial, struct trial_result *result);
+
+/* The same for trials `first` and those after it of this replica, `room` at most, all at once: `n` of them,
+ * those that are at the same step. result [room]. */
+struct status simulate_together(struct simulation *sim, int64_t first, int room, struct trial_result *result,
+                                int *n);
 
 #endif

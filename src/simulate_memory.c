@@ -1,5 +1,6 @@
-/* Where the edges of a simulation are kept: in memory, or in the file with a limit of what is held of them.
- */
+/* Where the edges of a simulation are kept: in memory; in the file with a limit of what is held of them;
+ * where a GPU computes, in its memory or in the host's. */
+#include "lif_group.h"
 #include "lif_record.h"
 #include "log.h"
 #include "mem.h"
@@ -90,14 +91,13 @@ static void say(const struct simulation *sim, const struct needs *needs) {
              gib(sim->job.memory_bytes));
 }
 
-struct status simulate_residency(const struct comm *world, struct simulation *sim) {
-  const struct plan_graph graph = graph_of(sim);
-  const struct plan_share share = share_of(sim);
+/* Where a CPU computes. */
+static struct status on_cpu(const struct comm *world, struct simulation *sim, const struct plan_graph *graph,
+                            const struct plan_share *share) {
   const int64_t has = sim->job.memory_bytes;
-  if (strcmp(sim->job.backend->name, "cpu")) return fine(); /* parse refused an order to stream */
-  struct needs needs = {plan_simulate_memory(&graph, &share, RECORD_BYTES).total,
-                        plan_streamed_memory(&graph, &share, RECORD_BYTES, PLAN_LEAST_HELD).total};
-  sim->held = plan_held(&graph, &share, RECORD_BYTES, has);
+  struct needs needs = {plan_simulate_memory(graph, share, RECORD_BYTES).total,
+                        plan_streamed_memory(graph, share, RECORD_BYTES, PLAN_LEAST_HELD).total};
+  sim->held = plan_held(graph, share, RECORD_BYTES, has);
   int64_t fits[2] = {needs.resident <= has, needs.streamed <= has};
   comm_min_i64(world, fits, 2);
   comm_max_i64(world, &needs.resident, sizeof needs / sizeof needs.resident);
@@ -106,13 +106,94 @@ struct status simulate_residency(const struct comm *world, struct simulation *si
   return fine();
 }
 
+/* ---- where a GPU computes ---- */
+
+/* Resident if every rank can, else streamed from host memory. */
+static struct status decide_on_device(struct simulation *sim, const struct needs *needs, int64_t has) {
+  const bool ordered = !strcmp(sim->residency, "streamed"), any = !strcmp(sim->residency, "auto");
+  sim->streamed = ordered || (any && needs->resident > has);
+  if ((sim->streamed ? needs->streamed : needs->resident) <= has) return fine();
+  if (sim->streamed)
+    return failure(EXIT_USAGE,
+                   "%s: a GPU needs %.3f GiB even with edges streamed from host memory and has %.3f GiB; it "
+                   "would fit with --memory %.3f or more ranks",
+                   sim->graph, gib(needs->streamed), gib(has), enough(needs->streamed));
+  return failure(EXIT_USAGE,
+                 "%s: a GPU needs %.3f GiB with resident edges and has %.3f GiB; it would fit with --memory "
+                 "%.3f, more ranks, or --residency streamed",
+                 sim->graph, gib(needs->resident), gib(has), enough(needs->resident));
+}
+
+/* As many trials of this replica as the device has room for: they share the edges, a launch and a barrier. */
+static int trials_at_once(const struct simulation *sim, const struct plan_graph *graph,
+                          const struct plan_share *share, int64_t has) {
+  const int64_t mine = (sim->trials - sim->grid.replica + sim->grid.replicas - 1) / sim->grid.replicas;
+  int n = lif_group_most(sim->job.backend->lif);
+  if (sim->grid.replica_comm.size > 1) return 1;
+  if (n > mine) n = (int)mine;
+  while (n > 1 && plan_device_memory(graph, share, n, sim->streamed ? 0 : -1).total > has) n--;
+  return n < 1 ? 1 : n;
+}
+
+enum { SPARE = 64 }; /* one byte in so many is left to the driver and to stimuli */
+
+static int64_t free_bytes(const struct simulation *sim) {
+  const int64_t bytes = sim->job.backend->free_bytes();
+  return bytes - bytes / SPARE;
+}
+
+static int64_t host_share(const struct simulation *sim) {
+  return mem_of_host() / sim->job.local_size;
+}
+
+static struct status on_device(const struct comm *world, struct simulation *sim,
+                               const struct plan_graph *graph, const struct plan_share *share) {
+  int64_t has = sim->job.memory_gib > 0 ? sim->job.memory_bytes : free_bytes(sim);
+  int64_t host = host_share(sim), host_needs = plan_simulate_memory(graph, share, RECORD_BYTES).total;
+  struct needs needs = {plan_device_memory(graph, share, 1, -1).total,
+                        plan_device_memory(graph, share, 1, 0).total};
+  comm_min_i64(world, &has, 1), comm_min_i64(world, &host, 1), comm_max_i64(world, &host_needs, 1);
+  comm_max_i64(world, &needs.resident, sizeof needs / sizeof needs.resident);
+  if (host_needs > host)
+    return failure(EXIT_USAGE, "%s: a rank needs %.3f GiB of host memory and has %.3f GiB; use more ranks",
+                   sim->graph, gib(host_needs), gib(host));
+  TRY(agree(world, decide_on_device(sim, &needs, has)));
+  sim->at_once = trials_at_once(sim, graph, share, has);
+  if (sim->streamed) sim->device_room = has - plan_device_memory(graph, share, sim->at_once, 0).total;
+  const int64_t all = 8 * (share->near + share->far);
+  if (sim->device_room > all) sim->device_room = all;
+  if (sim->streamed)
+    log_line("edges streamed from host memory%s: the GPU has %.3f GiB, of which %.1f MB keep edges that it "
+             "has read, of %.1f MB",
+             strcmp(sim->residency, "auto") ? "" : ", as they do not fit", gib(has),
+             (double)sim->device_room * 1e-6, (double)all * 1e-6);
+  else
+    log_line("edges resident: the GPU needs %.3f of its %.3f GiB",
+             gib(plan_device_memory(graph, share, sim->at_once, -1).total), gib(has));
+  return fine();
+}
+
+struct status simulate_residency(const struct comm *world, struct simulation *sim) {
+  const struct plan_graph graph = graph_of(sim);
+  const struct plan_share share = share_of(sim);
+  sim->at_once = 1;
+  return sim->job.backend->free_bytes ? on_device(world, sim, &graph, &share)
+                                      : on_cpu(world, sim, &graph, &share);
+}
+
 /* ---- after the last step ---- */
 
 void simulate_check_memory(const struct simulation *sim) {
   const struct plan_graph graph = graph_of(sim);
   const struct plan_share share = share_of(sim);
-  if (strcmp(sim->job.backend->name, "cpu")) return;
-  const struct plan_memory predicted = sim->streamed ? plan_streamed_memory(&graph, &share, 0, sim->held)
-                                                     : plan_simulate_memory(&graph, &share, 0);
-  plan_check(&predicted, RECORD_BYTES, mem_peak());
+  const struct backend *backend = sim->job.backend;
+  const bool device = backend->free_bytes != NULL;
+  const struct plan_memory predicted =
+      device ? plan_device_memory(&graph, &share, sim->at_once, sim->streamed ? sim->device_room : -1)
+      : sim->streamed ? plan_streamed_memory(&graph, &share, 0, sim->held)
+                      : plan_simulate_memory(&graph, &share, 0);
+  if (device)
+    plan_check(&predicted, 0, backend->peak());
+  else
+    plan_check(&predicted, RECORD_BYTES, mem_peak());
 }

@@ -1,33 +1,14 @@
 /* One trial: restore or begin, batch after batch, record, save, merge. */
-#include "lif_record.h"
 #include "lif_save.h"
 #include "log.h"
 #include "mem.h"
-#include "simulate.h"
+#include "simulate_trial.h"
 #include "watchdog.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { METRICS_LINES = 1000 }; /* about so many lines a run */
-
-struct trial {
-  struct simulation *sim;
-  const struct comm *comm;
-  int64_t number;
-  struct rundir below, *dir; /* &below, or the run's folder when there is one trial */
-  json_t *facts;             /* the run's provenance and the trial's number */
-  char *provenance;          /* as text */
-  struct lif_run *run;
-  struct lif_state state;
-  struct lif_recorder recorder;
-
-  /* Since the last metrics line: own shares. */
-  int64_t line_step, spikes, events;
-  int64_t all_events;
-  double line_time;
-  char shown[64]; /* rate and speed of the last line, for the progress */
-};
 
 /* ---- where it goes ---- */
 
@@ -67,9 +48,10 @@ static struct lif_place place_of(const struct trial *t) {
   return (struct lif_place){t->sim->file, &t->sim->net, t->sim->first};
 }
 
-static struct status begin_or_restore(struct trial *t, struct lif_point *point) {
+static struct status begin_or_restore(struct trial *t) {
   char path[FILE_PATH];
   const struct lif_place place = place_of(t);
+  struct lif_point *point = &t->point;
   *point = (struct lif_point){.trial = t->number, .config = t->sim->digests};
   TRY(rundir_find_checkpoint(t->comm, t->dir, t->sim->job.resume, path));
   lif_state_init(&t->sim->net, &t->state);
@@ -85,56 +67,63 @@ static struct status begin_or_restore(struct trial *t, struct lif_point *point) 
   return fine();
 }
 
-static struct status open_run(struct trial *t, const struct lif_point *point) {
+struct lif_setup trial_setup(const struct simulation *sim) {
+  return (struct lif_setup){.backend = sim->job.backend->lif,
+                            .net = &sim->net,
+                            .first_of_rank = sim->first,
+                            .stimulus = sim->stimulus,
+                            .n_stimuli = sim->config.n_inputs,
+                            .params = sim->config.params,
+                            .seed = sim->config.seed,
+                            .n_threads = sim->job.n_threads};
+}
+
+static void open_recorder(struct trial *t) {
   const struct simulation *sim = t->sim;
-  const struct lif_setup setup = {.backend = sim->job.backend->lif,
-                                  .net = &sim->net,
-                                  .first_of_rank = sim->first,
-                                  .stimulus = sim->stimulus,
-                                  .n_stimuli = sim->config.n_inputs,
-                                  .params = sim->config.params,
-                                  .seed = sim->config.seed,
-                                  .n_threads = sim->job.n_threads};
-  TRY(lif_open(t->comm, &setup, &t->run));
-  TRY(lif_write(t->run, t->comm, &t->state, (uint32_t)t->number));
-  lif_state_free(&t->state); /* the backend holds it now; checkpoints take it out for a moment */
   struct spikes_facts facts = {.dt_ms = sim->config.dt_ms,
-                               .first_step = point->step,
+                               .first_step = t->point.step,
                                .n_nodes = sim->neurons.n,
                                .rank = t->comm->rank,
                                .ranks = t->comm->size,
-                               .segment = point->next_segment};
+                               .segment = t->point.next_segment};
   snprintf(facts.population, sizeof facts.population, "%s", sim->neurons.population);
   snprintf(facts.graph_digest, sizeof facts.graph_digest, "%s", connectome_facts(sim->file)->graph_digest);
   recorder_open(t->run, &sim->config, t->dir->path, t->provenance, &facts, &t->recorder);
-  return fine();
+}
+
+struct status trial_open(struct trial *t, struct simulation *sim, int64_t number) {
+  *t = (struct trial){.sim = sim, .comm = &sim->grid.replica_comm, .number = number};
+  TRY(open_folder(t));
+  return begin_or_restore(t);
 }
 
 /* Everything that an earlier run wrote after the point that we go on from is removed: it is made again. */
-static struct status open_trial(struct trial *t) {
-  struct lif_point point;
-  TRY(open_folder(t));
-  TRY(begin_or_restore(t, &point));
-  watchdog_pause("looking at spike segments");
-  const struct status s =
-      t->comm->rank == 0 ? trace_go_on(t->dir->path, point.next_segment, point.step) : fine();
-  TRY(agree(t->comm, s));
-  watchdog_resume();
+struct status trial_start(struct trial *t, struct lif_run *run) {
+  const int64_t step = t->point.step;
+  t->run = run;
   if (t->number == t->sim->grid.replica)
     TRY(simulate_describe(t->comm, t->sim)); /* a replica's first trial */
-  TRY(rundir_rewind(t->comm, t->dir, point.step, -1));
-  TRY(rundir_metrics(t->comm, t->dir, point.step, t->facts));
-  t->line_step = point.step, t->line_time = seconds_now();
-  return open_run(t, &point);
+  watchdog_pause("looking at spike segments");
+  const struct status s =
+      t->comm->rank == 0 ? trace_go_on(t->dir->path, t->point.next_segment, step) : fine();
+  TRY(agree(t->comm, s));
+  watchdog_resume();
+  TRY(rundir_rewind(t->comm, t->dir, step, -1));
+  TRY(rundir_metrics(t->comm, t->dir, step, t->facts));
+  TRY(lif_write(run, t->comm, &t->state, (uint32_t)t->number));
+  lif_state_free(&t->state); /* the backend holds it now; checkpoints take it out for a moment */
+  t->line_step = step, t->line_time = t->started = seconds_now();
+  open_recorder(t);
+  return fine();
 }
 
-static void close_trial(struct trial *t) {
+void trial_close(struct trial *t) {
   recorder_free(&t->recorder);
-  lif_close(t->run);
   lif_state_free(&t->state);
   rundir_close(&t->below);
   json_decref(t->facts);
   free(t->provenance);
+  *t = (struct trial){0};
 }
 
 /* ---- metrics ---- */
@@ -164,7 +153,7 @@ static void write_line(struct trial *t) {
 
 /* ---- checkpoints ---- */
 
-static struct status save(struct trial *t) {
+struct status trial_save(struct trial *t) {
   char path[FILE_PATH];
   const struct lif_place place = place_of(t);
   write_line(t);
@@ -192,7 +181,7 @@ static int64_t least(int64_t a, int64_t b) {
 }
 
 /* A replica that hears of a stop leaves `again` in the run's folder; the others look there. */
-static enum request request_of(const struct trial *t, double *looked) {
+enum request trial_request(const struct trial *t, double *looked) {
   const struct simulation *sim = t->sim;
   const enum request own = job_request(&sim->job);
   if (own == REQUEST_STOP || sim->grid.replicas == 1 || t->comm->rank || seconds_now() - *looked < 1)
@@ -203,30 +192,38 @@ static enum request request_of(const struct trial *t, double *looked) {
   return file_exists(path) ? REQUEST_STOP : own;
 }
 
-static void count(struct trial *t, const struct lif_batch *batch, int64_t every) {
+void trial_take(struct trial *t, const struct lif_batch *batch) {
+  const int64_t steps = t->sim->steps, every = steps / METRICS_LINES > 0 ? steps / METRICS_LINES : 1;
   t->spikes += recorder_take(&t->recorder, batch);
   t->events += batch->events;
   if (t->run->step - t->line_step >= every) write_line(t);
 }
 
+int64_t trial_steps_left(const struct trial *t) {
+  const int64_t step = t->run->step, left = t->sim->steps - step;
+  return least(least(left, until_multiple(step, t->sim->job.checkpoint_every)),
+               recorder_steps_left(&t->recorder));
+}
+
+bool trial_save_due(const struct trial *t, enum request request) {
+  const int64_t step = t->run->step, every = t->sim->job.checkpoint_every;
+  const bool more = step < t->sim->steps;
+  return request == REQUEST_SAVE || (more && (request == REQUEST_STOP || (every > 0 && step % every == 0)));
+}
+
 static struct status run_steps(struct trial *t, struct lif_fault *fault, bool *stopped) {
-  const struct simulation *sim = t->sim;
-  const int64_t steps = sim->steps, every = sim->job.checkpoint_every;
-  const int64_t line_every = steps / METRICS_LINES > 0 ? steps / METRICS_LINES : 1;
+  const int64_t steps = t->sim->steps;
   struct progress progress = progress_start("simulate", "steps", t->run->step, steps);
   double looked = 0;
   fault->step = LIF_NO_FAULT;
   while (t->run->step < steps) {
     struct lif_batch batch;
-    const int64_t n = least(least(steps - t->run->step, until_multiple(t->run->step, every)),
-                            recorder_steps_left(&t->recorder));
-    lif_batch(t->run, t->comm, n, request_of(t, &looked), &batch);
-    count(t, &batch, line_every);
+    lif_batch(t->run, t->comm, trial_steps_left(t), trial_request(t, &looked), &batch);
+    trial_take(t, &batch);
     *fault = batch.fault;
     if (fault->step != LIF_NO_FAULT) return fine();
+    if (trial_save_due(t, batch.request)) TRY(trial_save(t));
     *stopped = batch.request == REQUEST_STOP && t->run->step < steps;
-    const bool due = every > 0 && t->run->step % every == 0 && t->run->step < steps;
-    if (*stopped || due || batch.request == REQUEST_SAVE) TRY(save(t));
     if (*stopped) return fine();
     progress_show(&progress, t->run->step, t->shown);
   }
@@ -272,32 +269,41 @@ static struct status end_whole(struct trial *t, struct trial_result *result) {
   struct lif_fault fault;
   lif_final_check(t->run, t->comm, &fault);
   if (fault.step != LIF_NO_FAULT) return end_with_fault(t, &fault, result);
-  TRY(save(t));
+  TRY(trial_save(t));
   return merge(t, result);
 }
 
-static struct status run_open(struct trial *t, struct trial_result *result) {
-  struct lif_fault fault;
-  const int64_t first = t->run->step;
-  const double started = seconds_now();
-  const struct status s = run_steps(t, &fault, &result->stopped);
-  result->step = t->run->step, result->made = t->run->step - first;
-  result->seconds = seconds_now() - started;
-  if (s.code) return s;
+struct status trial_end(struct trial *t, const struct lif_fault *fault, bool stopped,
+                        struct trial_result *result) {
+  result->stopped = stopped;
+  result->step = t->run->step, result->made = t->run->step - t->point.step;
+  result->seconds = seconds_now() - t->started;
   struct status end = fine();
-  if (fault.step != LIF_NO_FAULT)
-    end = end_with_fault(t, &fault, result);
-  else if (!result->stopped)
+  if (fault->step != LIF_NO_FAULT)
+    end = end_with_fault(t, fault, result);
+  else if (!stopped)
     end = end_whole(t, result);
   result->events = t->all_events;
   return end;
 }
 
+static struct status run_open(struct trial *t, struct lif_run *run, struct trial_result *result) {
+  struct lif_fault fault;
+  bool stopped = false;
+  TRY(trial_start(t, run));
+  TRY(run_steps(t, &fault, &stopped));
+  return trial_end(t, &fault, stopped, result);
+}
+
 struct status simulate_trial(struct simulation *sim, int64_t number, struct trial_result *result) {
-  struct trial t = {.sim = sim, .comm = &sim->grid.replica_comm, .number = number};
+  struct trial t;
+  struct lif_run *run = NULL;
+  const struct lif_setup setup = trial_setup(sim);
   *result = (struct trial_result){0};
-  struct status s = open_trial(&t);
-  if (!s.code) s = run_open(&t, result);
-  close_trial(&t);
+  struct status s = trial_open(&t, sim, number);
+  if (!s.code) s = lif_open(t.comm, &setup, &run);
+  if (!s.code) s = run_open(&t, run, result);
+  trial_close(&t);
+  lif_close(run);
   return s;
 }

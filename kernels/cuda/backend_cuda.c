@@ -18,6 +18,8 @@ const struct backend backend_cuda = {.name = "cuda",
                                      .peak = gpu_peak,
                                      .copy_rate = gpu_copy_rate,
                                      .gather_rate = gpu_gather_rate,
+                                     .upload_rate = gpu_upload_rate,
+                                     .free_bytes = gpu_free_bytes,
                                      .lif = &lif_cuda,
                                      .recur = &recur_cuda,
                                      .model = &model_cuda};

@@ -78,3 +78,12 @@ double gpu_gather_rate(int64_t n_rows) {
   gpu_free(rows), gpu_free(sink);
   return (double)n * ROW * sizeof(float4) / seconds;
 }
+
+double gpu_upload_rate(void) {
+  const size_t bytes = 64 << 20;
+  void *from = gpu_pinned(1, bytes), *to = gpu_zero(1, bytes);
+  const double seconds = stopwatch().best(
+      [&] { CHECK_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, gpu_stream())); });
+  gpu_pinned_free(from), gpu_free(to);
+  return (double)bytes / seconds;
+}

@@ -14,6 +14,9 @@ double gpu_copy_rate(void);
 /* Random rows of 128 bytes out of n_rows. */
 double gpu_gather_rate(int64_t n_rows);
 
+/* Plain copies from pinned host memory to the device. */
+double gpu_upload_rate(void);
+
 #ifdef __cplusplus
 }
 #endif

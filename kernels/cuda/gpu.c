@@ -127,6 +127,12 @@ int64_t gpu_peak(void) {
   return most;
 }
 
+int64_t gpu_free_bytes(void) {
+  size_t left, all;
+  CHECK_CUDA(cudaMemGetInfo(&left, &all));
+  return (int64_t)left;
+}
+
 void *gpu_pinned(int64_t n, size_t bytes) {
   void *host = NULL;
   if (n > 0) CHECK_CUDA(cudaMallocHost(&host, (size_t)n * bytes));
@@ -135,6 +141,20 @@ void *gpu_pinned(int64_t n, size_t bytes) {
 
 void gpu_pinned_free(void *host) {
   if (host) CHECK_CUDA(cudaFreeHost(host));
+}
+
+cudaError_t gpu_pin(void *host, size_t bytes) {
+  return cudaHostRegister(host, bytes, cudaHostRegisterMapped);
+}
+
+void gpu_unpin(void *host) {
+  CHECK_CUDA(cudaHostUnregister(host));
+}
+
+void *gpu_pinned_at(void *host) {
+  void *there;
+  CHECK_CUDA(cudaHostGetDevicePointer(&there, host, 0));
+  return there;
 }
 
 /* ---- captured graphs ---- */

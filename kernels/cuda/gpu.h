@@ -34,9 +34,17 @@ void gpu_put(void *there, const void *host, size_t bytes);
 void gpu_get(void *host, const void *there, size_t bytes);
 int64_t gpu_peak(void);
 
+/* Bytes of the device that nobody holds. */
+int64_t gpu_free_bytes(void);
+
 /* Host memory that the device can reach by itself, for copies that run beside the work. */
 void *gpu_pinned(int64_t n, size_t bytes);
 void gpu_pinned_free(void *host);
+
+/* Host memory that is there already, for the same; where the device finds it. */
+cudaError_t gpu_pin(void *host, size_t bytes);
+void gpu_unpin(void *host);
+void *gpu_pinned_at(void *host);
 
 /* A recorded sequence of launches. */
 void gpu_capture_begin(void);

@@ -16,10 +16,16 @@ __device__ int block_sum(int x, int *room) {
   return sum;
 }
 
+/* A block lists a step of a trial; blocks are by trial, then step, masks by step, then trial. */
+__device__ const uint32_t *mask_of(int n_steps, int n_trials, int n_words, const uint32_t *mask) {
+  const int trial = blockIdx.x / n_steps, step = blockIdx.x % n_steps;
+  return mask + ((int64_t)step * n_trials + trial) * n_words;
+}
+
 __global__ void __launch_bounds__(LIST_THREADS)
-    count_kernel(int n_words, const uint32_t *mask, int32_t *count) {
+    count_kernel(int n_steps, int n_trials, int n_words, const uint32_t *mask, int32_t *count) {
   __shared__ int room[LIST_THREADS / WARP];
-  const uint32_t *mine = mask + (int64_t)blockIdx.x * n_words;
+  const uint32_t *mine = mask_of(n_steps, n_trials, n_words, mask);
   int n = 0;
   for (int w = threadIdx.x; w < n_words; w += LIST_THREADS) n += __popc(mine[w]);
   n = block_sum(n, room);
@@ -28,13 +34,14 @@ __global__ void __launch_bounds__(LIST_THREADS)
 
 /* Each thread lists a run of words; where it begins follows from the counts of the threads before it. */
 __global__ void __launch_bounds__(LIST_THREADS)
-    list_kernel(int n_words, int64_t first, const uint32_t *mask, const int32_t *count, uint32_t *row) {
+    list_kernel(int n_steps, int n_trials, int n_words, int64_t first, const uint32_t *mask,
+                const int32_t *count, uint32_t *row) {
   __shared__ int room[LIST_THREADS / WARP], before[LIST_THREADS];
-  const uint32_t *mine = mask + (int64_t)blockIdx.x * n_words;
-  const int step = blockIdx.x, run = (n_words + LIST_THREADS - 1) / LIST_THREADS;
-  if (count[step] == 0) return;
+  const uint32_t *mine = mask_of(n_steps, n_trials, n_words, mask);
+  const int block = blockIdx.x, run = (n_words + LIST_THREADS - 1) / LIST_THREADS;
+  if (count[block] == 0) return;
   int64_t base = 0;
-  for (int k = threadIdx.x; k < step; k += LIST_THREADS) base += count[k];
+  for (int k = threadIdx.x; k < block; k += LIST_THREADS) base += count[k];
   base = block_sum((int)base, room);
   const int from = threadIdx.x * run, to = min(from + run, n_words);
   int n = 0;
@@ -56,8 +63,10 @@ __global__ void __launch_bounds__(LIST_THREADS)
 } // namespace
 
 void lif_device_list(const struct lif_device *d, int n, const uint32_t *mask, int32_t *count, uint32_t *row) {
-  count_kernel<<<n, LIST_THREADS, 0, gpu_stream()>>>(d->n_words, mask, count);
+  const int blocks = n * d->n_trials;
+  count_kernel<<<blocks, LIST_THREADS, 0, gpu_stream()>>>(n, d->n_trials, d->n_words, mask, count);
   CHECK_CUDA(cudaGetLastError());
-  list_kernel<<<n, LIST_THREADS, 0, gpu_stream()>>>(d->n_words, d->first, mask, count, row);
+  list_kernel<<<blocks, LIST_THREADS, 0, gpu_stream()>>>(n, d->n_trials, d->n_words, d->first, mask, count,
+                                                         row);
   CHECK_CUDA(cudaGetLastError());
 }

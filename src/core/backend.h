@@ -39,6 +39,12 @@ struct backend {
   double (*copy_rate)(void);
   double (*gather_rate)(int64_t n_rows);
 
+  /* Bytes a second that a plain copy moves from host memory to the device's. NULL: they are the same. */
+  double (*upload_rate)(void);
+
+  /* Bytes of the device's own memory that are free now. NULL: it has none of its own. */
+  int64_t (*free_bytes)(void);
+
   const struct lif_backend *lif;
   const struct recur_backend *recur;
   const struct model_backend *model;

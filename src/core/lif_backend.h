@@ -43,7 +43,11 @@ struct lif_net {
   const eidx *out_ptr;             /* [n_global + 1] by source row: into `out`, or into the stream's arrays */
   const struct lif_edge *out;      /* [n_edges] within a source: ascending target; NULL when streamed */
   const struct lif_stream *stream; /* NULL when the edges are resident */
-  const nodeid *id;                /* [n_own] node id of own rows: keys of random numbers, ties */
+  /* A device with memory of its own leaves the edges in the host's and reads there the rows that spike; it
+   * keeps those that it has read while `device_room` bytes last. */
+  bool on_host;
+  int64_t device_room;
+  const nodeid *id;    /* [n_own] node id of own rows: keys of random numbers, ties */
   const uint8_t *mute; /* [n_own] or NULL: bit 0 = output silenced (fires, is recorded, delivers nothing),
                           bit 1 = removed (receives nothing, never fires) */
   int min_delay, max_delay; /* of the whole graph; 1, 1 without edges */
@@ -94,9 +98,27 @@ struct lif_spikes {
 
 struct lif_tally {
   int64_t sent, events; /* spikes that went out, and the edges that carried them */
+  int64_t host_events;  /* of these, edges that a device read from host memory */
 };
 
 struct lif; /* the backend's state: V, counters, ring, its copy of the edges */
+
+/* Trials of one net that share its edges and go step by step together, where this rank alone has the whole
+ * net. As the entries of lif_backend, for trial k of n_trials; the first `n_trials` given to run() go on, the
+ * others stay where they are. A fault is that of the smallest trial that has one, whose number goes to
+ * `faulty`; all trials have then made the steps that run() returns. mine and tally: [n_trials]. */
+struct lif_together {
+  int most;
+  struct status (*open)(const struct lif_net *net, const struct lif_params *params,
+                        const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed, int n_trials,
+                        struct lif **state);
+  void (*write)(struct lif *state, int k, int64_t step, uint32_t trial, const int32_t *potential,
+                const uint16_t *counter, const int64_t *ring);
+  void (*read)(struct lif *state, int k, int32_t *potential, uint16_t *counter, int64_t *ring);
+  int64_t (*run)(struct lif *state, int n_trials, int64_t n, struct lif_spikes *mine, struct lif_tally *tally,
+                 struct lif_fault *fault, int *faulty);
+  void (*potentials)(struct lif *state, int k, lidx n, const lidx *neuron, int32_t *potential);
+};
 
 struct lif_backend {
   /* Local. The net and stimuli must outlive the state. n_threads >= 1. */
@@ -122,13 +144,15 @@ struct lif_backend {
 
   /* Where this rank alone has the whole net: as integrate and deliver would do them, at least one and at most
    * n steps, without a word to the host in between; returns how many. Muted spikes are left out of what is
-   * delivered and of the tally. With a fault, `mine` may go on behind the fault's step. NULL: integrate and
-   * deliver are as good. */
+   * delivered and of the tally. With a fault, `mine` may go on behind the fault's step. Spikes are not handed
+   * out where `mine` is NULL. The entry is NULL where integrate and deliver are as good. */
   int64_t (*run)(struct lif *state, int64_t n, struct lif_spikes *mine, struct lif_tally *tally,
                  struct lif_fault *fault);
 
   /* Potentials of `n` own rows after the last integrated step. */
   void (*potentials)(struct lif *state, lidx n, const lidx *neuron, int32_t *potential);
+
+  const struct lif_together *together; /* NULL: one trial at a time */
 };
 
 #endif

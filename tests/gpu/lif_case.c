@@ -61,13 +61,17 @@ static void hash_spikes(struct sha256 *hash, const struct lif_spikes *mine, int6
   }
 }
 
-static void hash_state(struct sha256 *hash, const struct lif_backend *be, struct lif *state,
+/* The state of one trial, or of the only one (k < 0). */
+static void hash_state(struct sha256 *hash, const struct lif_backend *be, struct lif *state, int k,
                        const struct lif_net *net) {
   const int64_t n = net->n_own, sums = n * net->max_delay;
   int32_t *potential = NEW(int32_t, n);
   uint16_t *counter = NEW(uint16_t, n);
   int64_t *ring = NEW(int64_t, sums);
-  be->read(state, potential, counter, ring);
+  if (k < 0)
+    be->read(state, potential, counter, ring);
+  else
+    be->together->read(state, k, potential, counter, ring);
   sha256_add(hash, potential, (size_t)n * sizeof *potential),
       sha256_add(hash, counter, (size_t)n * sizeof *counter);
   sha256_add(hash, ring, (size_t)sums * sizeof *ring);
@@ -85,33 +89,74 @@ static void without_muted(const struct lif_net *net, struct lif_spikes *s) {
   s->step_ptr[s->n_steps] = s->n = n;
 }
 
+enum { FIRST_STEP = 5, SEED = 9 };
+
 struct lif_outcome lif_outcome(const struct lif_backend *be, const struct lif_data *d,
-                               const struct lif_params *p, const struct lif_stimulus *stimulus, int n_stimuli,
-                               const int32_t *potential, int64_t steps, int n_threads, bool by_batches) {
+                               const struct lif_job *job) {
   struct lif_outcome o = {.fault = {.step = INT64_MAX}};
   struct lif *state;
-  const struct status s = be->open(&d->net, p, stimulus, n_stimuli, 9, n_threads, &state);
+  const struct status s =
+      be->open(&d->net, job->params, job->stimulus, job->n_stimuli, SEED, job->n_threads, &state);
   if (s.code) DIE(s.code, "%s", s.text);
   uint16_t *counter = NEW_ZERO(uint16_t, d->net.n_own);
-  int64_t *ring = NEW_ZERO(int64_t, (int64_t)d->net.n_own * d->net.max_delay), step = 5;
-  be->write(state, step, 3, potential, counter, ring);
+  int64_t *ring = NEW_ZERO(int64_t, (int64_t)d->net.n_own * d->net.max_delay), step = FIRST_STEP;
+  be->write(state, step, job->trial, job->potential, counter, ring);
   struct sha256 hash;
   sha256_init(&hash);
-  for (const int64_t end = step + steps; step < end && o.fault.step == INT64_MAX;) {
+  for (const int64_t end = step + job->steps; step < end && o.fault.step == INT64_MAX;) {
     struct lif_spikes mine;
-    struct lif_tally tally;
+    struct lif_tally tally = {0};
     const int n = (int)(end - step < d->net.min_delay ? end - step : d->net.min_delay);
-    const bool alone = be->run && !by_batches;
+    const bool alone = be->run && !job->by_batches;
     const int64_t made = alone ? be->run(state, end - step, &mine, &tally, &o.fault) : n;
     if (!alone) be->integrate(state, n, &mine, &o.fault);
     hash_spikes(&hash, &mine, step, o.fault.step, &o.spikes);
     if (!alone) without_muted(&d->net, &mine);
     if (!alone && o.fault.step == INT64_MAX) be->deliver(state, n, &mine);
-    step += made;
+    step += made, o.host_events += tally.host_events;
   }
-  if (o.fault.step == INT64_MAX) hash_state(&hash, be, state, &d->net);
+  if (o.fault.step == INT64_MAX) hash_state(&hash, be, state, -1, &d->net);
   sha256_end(&hash, o.digest);
   be->close(state);
   mem_free(counter), mem_free(ring);
   return o;
+}
+
+enum { TRIALS = 64 };
+
+void lif_outcomes(const struct lif_backend *be, const struct lif_data *d, const struct lif_job *job,
+                  int n_trials, struct lif_outcome *outcome) {
+  const struct lif_together *all = be->together;
+  struct lif *state;
+  const struct status s =
+      all->open(&d->net, job->params, job->stimulus, job->n_stimuli, SEED, n_trials, &state);
+  if (s.code) DIE(s.code, "%s", s.text);
+  uint16_t *counter = NEW_ZERO(uint16_t, d->net.n_own);
+  int64_t *ring = NEW_ZERO(int64_t, (int64_t)d->net.n_own * d->net.max_delay), step = FIRST_STEP;
+  struct sha256 hash[TRIALS];
+  for (int k = 0; k < n_trials; k++) {
+    all->write(state, k, step, job->trial + (uint32_t)k, job->potential, counter, ring);
+    outcome[k] = (struct lif_outcome){.fault = {.step = INT64_MAX}};
+    sha256_init(&hash[k]);
+  }
+  int alive = n_trials;
+  for (const int64_t end = step + job->steps; step < end && alive > 0;) {
+    struct lif_spikes mine[TRIALS];
+    struct lif_tally tally[TRIALS];
+    struct lif_fault fault;
+    int faulty = alive;
+    const int64_t made = all->run(state, alive, end - step, mine, tally, &fault, &faulty);
+    if (fault.step != INT64_MAX) outcome[faulty].fault = fault;
+    for (int k = 0; k < alive; k++) {
+      hash_spikes(&hash[k], &mine[k], step, outcome[k].fault.step, &outcome[k].spikes);
+      outcome[k].host_events += tally[k].host_events;
+    }
+    step += made, alive = faulty;
+  }
+  for (int k = 0; k < n_trials; k++) {
+    if (k < alive) hash_state(&hash[k], be, state, k, &d->net);
+    sha256_end(&hash[k], outcome[k].digest);
+  }
+  be->close(state);
+  mem_free(counter), mem_free(ring);
 }

@@ -23,16 +23,31 @@ struct lif_data {
 void lif_data_init(const struct lif_case *c, struct lif_data *d);
 void lif_data_free(struct lif_data *d);
 
-/* SHA-256 of spikes (step, row), then potentials, counters and sums after `steps` steps from `potential`, all
- * with `counter` 0; by `run` where the backend has it, else, or with `by_batches`, by integrate and deliver.
- * 64 letters. */
+/* What is run from step 5 on, with all counters 0 and nothing under way. */
+struct lif_job {
+  const struct lif_params *params;
+  const struct lif_stimulus *stimulus;
+  int n_stimuli;
+  const int32_t *potential;
+  int64_t steps;
+  uint32_t trial;
+  int n_threads;
+  bool by_batches; /* by integrate and deliver, although the backend has `run` */
+};
+
+/* SHA-256 of spikes (step, row), then potentials, counters and sums at the end; 64 letters. */
 struct lif_outcome {
   char digest[65];
   int64_t spikes;
   struct lif_fault fault;
+  int64_t host_events; /* edges read from host memory */
 };
 struct lif_outcome lif_outcome(const struct lif_backend *be, const struct lif_data *d,
-                               const struct lif_params *p, const struct lif_stimulus *stimulus, int n_stimuli,
-                               const int32_t *potential, int64_t steps, int n_threads, bool by_batches);
+                               const struct lif_job *job);
+
+/* The same for trials job->trial, + 1 .. at once. A trial that meets a fault, and those above it, end there;
+ * the others go on. */
+void lif_outcomes(const struct lif_backend *be, const struct lif_data *d, const struct lif_job *job,
+                  int n_trials, struct lif_outcome *outcome);
 
 #endif

@@ -34,6 +34,42 @@ static void compare(const char *name, const struct lif_outcome *got, const struc
   failed += !good;
 }
 
+enum { TRIALS = 5 };
+
+/* Several trials at once. A trial runs to its end if none below it meets a fault. */
+static void check_trials(const char *name, const struct lif_data *d, const struct lif_job *job,
+                         const struct lif_outcome *want) {
+  struct lif_outcome got[TRIALS];
+  bool whole = true;
+  lif_outcomes(backend_cuda.lif, d, job, TRIALS, got);
+  for (int k = 0; k < TRIALS && whole; k++) {
+    compare(name, &got[k], &want[k]);
+    whole = want[k].fault.step == INT64_MAX;
+  }
+}
+
+/* The device's other ways to run a net: by batches; several trials at once; with edges in host memory and
+ * room on the device for none, a fifth, or two. */
+static void check_ways(struct lif_data *d, const struct lif_job *job, const struct lif_backend *truth) {
+  struct lif_outcome want[TRIALS], got;
+  struct lif_job one = *job;
+  for (int k = 0; k < TRIALS; k++, one.trial++) want[k] = lif_outcome(truth, d, &one);
+  one = *job, one.by_batches = true;
+  got = lif_outcome(backend_cuda.lif, d, &one);
+  compare("  in batches", &got, &want[0]);
+  check_trials("  five trials", d, job, want);
+  d->net.on_host = true;
+  for (int share = 0; share < 3; share++) {
+    char name[64];
+    d->net.device_room = d->net.n_edges * (eidx)sizeof *d->net.out * share / 5;
+    got = lif_outcome(backend_cuda.lif, d, job);
+    snprintf(name, sizeof name, "  %lld edges from the host", (long long)got.host_events);
+    compare(name, &got, &want[0]);
+    check_trials("  and five trials", d, job, want);
+  }
+  d->net.on_host = false;
+}
+
 static void check(const char *name, const struct lif_case *c, const struct lif_params *p, int64_t steps,
                   const struct lif_backend *truth, int32_t kick) {
   struct lif_data d;
@@ -47,14 +83,17 @@ static void check(const char *name, const struct lif_case *c, const struct lif_p
       {LIF_POISSON, 3, 12, 90, -kick / 3, 0.3, c->n / 2, d.all, 0, NULL},
   };
   int32_t *v = potentials(c->n, p->threshold > 0 ? p->threshold : 1000);
-  const struct lif_outcome want =
-      lif_outcome(truth, &d, p, stimulus, 4, v, steps, omp_get_max_threads(), false);
-  const struct lif_outcome alone = lif_outcome(backend_cuda.lif, &d, p, stimulus, 4, v, steps, 1, false);
+  const struct lif_job job = {.params = p,
+                              .stimulus = stimulus,
+                              .n_stimuli = 4,
+                              .potential = v,
+                              .steps = steps,
+                              .trial = 3,
+                              .n_threads = omp_get_max_threads()};
+  const struct lif_outcome want = lif_outcome(truth, &d, &job);
+  const struct lif_outcome alone = lif_outcome(backend_cuda.lif, &d, &job);
   compare(name, &alone, &want);
-  if (c->n < 100000) {
-    const struct lif_outcome batches = lif_outcome(backend_cuda.lif, &d, p, stimulus, 4, v, steps, 1, true);
-    compare("  in batches", &batches, &want);
-  }
+  if (c->n < 100000) check_ways(&d, &job, truth);
   mem_free(v);
   lif_data_free(&d);
 }
