@@ -94,15 +94,14 @@ static void open_recorder(struct trial *t) {
 struct status trial_open(struct trial *t, struct simulation *sim, int64_t number) {
   *t = (struct trial){.sim = sim, .comm = &sim->grid.replica_comm, .number = number};
   TRY(open_folder(t));
-  return begin_or_restore(t);
+  TRY(begin_or_restore(t));
+  return number == sim->grid.replica ? simulate_describe(t->comm, sim) : fine(); /* a replica's first trial */
 }
 
 /* Everything that an earlier run wrote after the point that we go on from is removed: it is made again. */
 struct status trial_start(struct trial *t, struct lif_run *run) {
   const int64_t step = t->point.step;
   t->run = run;
-  if (t->number == t->sim->grid.replica)
-    TRY(simulate_describe(t->comm, t->sim)); /* a replica's first trial */
   watchdog_pause("looking at spike segments");
   const struct status s =
       t->comm->rank == 0 ? trace_go_on(t->dir->path, t->point.next_segment, step) : fine();
