@@ -91,22 +91,22 @@ static void open_recorder(struct trial *t) {
   recorder_open(t->run, &sim->config, t->dir->path, t->provenance, &facts, &t->recorder);
 }
 
+/* Everything that an earlier run wrote after the point that we go on from is removed: it is made again. */
 struct status trial_open(struct trial *t, struct simulation *sim, int64_t number) {
   *t = (struct trial){.sim = sim, .comm = &sim->grid.replica_comm, .number = number};
   TRY(open_folder(t));
   TRY(begin_or_restore(t));
+  watchdog_pause("looking at spike segments");
+  const struct status s =
+      t->comm->rank == 0 ? trace_go_on(t->dir->path, t->point.next_segment, t->point.step) : fine();
+  TRY(agree(t->comm, s));
+  watchdog_resume();
   return number == sim->grid.replica ? simulate_describe(t->comm, sim) : fine(); /* a replica's first trial */
 }
 
-/* Everything that an earlier run wrote after the point that we go on from is removed: it is made again. */
 struct status trial_start(struct trial *t, struct lif_run *run) {
   const int64_t step = t->point.step;
   t->run = run;
-  watchdog_pause("looking at spike segments");
-  const struct status s =
-      t->comm->rank == 0 ? trace_go_on(t->dir->path, t->point.next_segment, step) : fine();
-  TRY(agree(t->comm, s));
-  watchdog_resume();
   TRY(rundir_rewind(t->comm, t->dir, step, -1));
   TRY(rundir_metrics(t->comm, t->dir, step, t->facts));
   TRY(lif_write(run, t->comm, &t->state, (uint32_t)t->number));
