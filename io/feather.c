@@ -29,11 +29,11 @@ struct feather {
   struct arrow_file file;
   int n_dictionaries;
   struct arrow_dictionary *dictionary;
-  int64_t next_batch;
+  int64_t next_batch, end_batch; /* of this share */
   int n_slots, n_used, next_slot;
   struct slot *slot;
   struct sha256 sha;
-  int64_t hashed, unmapped; /* bytes: so far; when pages were last given back */
+  int64_t hashed, unmapped; /* bytes: used (and hashed) so far; when pages were last given back */
 };
 
 static bool feather_recognises(const char *head, int64_t n) {
@@ -148,7 +148,10 @@ static struct status feather_select(struct table *t) {
     x->slot[i].fault = NEW_ZERO(struct arrow_fault, t->n_wants);
     x->slot[i].column = NEW_ZERO(struct table_column, t->n_wants);
   }
-  sha256_init(&x->sha);
+  const int64_t n = x->file.n_batches;
+  x->next_batch = n * t->share / t->n_shares, x->end_batch = n * (t->share + 1) / t->n_shares;
+  if (t->n_shares == 1) sha256_init(&x->sha);
+  if (x->next_batch < n && t->share > 0) x->hashed = x->file.batch[x->next_batch].offset;
   return fine();
 }
 
@@ -182,7 +185,7 @@ static struct status plan(struct feather *x, int n_wants) {
     return fine();
   }
   x->n_used = 0;
-  while (x->n_used < x->n_slots && x->next_batch < x->file.n_batches) {
+  while (x->n_used < x->n_slots && x->next_batch < x->end_batch) {
     struct slot *s = &x->slot[x->n_used];
     TRY(start_batch(x, s));
     if (s->batch.rows > ARROW_WINDOW && x->n_used) {
@@ -226,7 +229,7 @@ static int64_t end_of_slots(const struct feather *x) {
 }
 
 static void hash_to(struct feather *x, int64_t end) {
-  sha256_add(&x->sha, x->file.at + x->hashed, (size_t)(end - x->hashed));
+  if (x->sha.state) sha256_add(&x->sha, x->file.at + x->hashed, (size_t)(end - x->hashed));
   x->hashed = end;
 }
 

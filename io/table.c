@@ -67,7 +67,7 @@ static struct status open_table(struct table *t, const struct table_format *form
 struct status table_open(const char *path, const struct table_format *format, struct table **table) {
   static const struct table_format plain;
   struct table *t = NEW_ZERO(struct table, 1);
-  *t = (struct table){.path = mem_string(path), .fd = -1, .n_wants = -1};
+  *t = (struct table){.path = mem_string(path), .fd = -1, .n_wants = -1, .n_shares = 1};
   if (!format) format = &plain;
   t->delimiter_option = format->delimiter_option ? format->delimiter_option : "--delimiter";
   const struct status s = open_table(t, format);
@@ -140,6 +140,10 @@ struct status table_no_column(const struct table *t, const char *wanted, const c
 
 bool table_looks_numeric(const struct table *t, int column) {
   return t->reader->looks_numeric(t, column);
+}
+
+void table_share(struct table *t, int share, int n_shares) {
+  t->share = share, t->n_shares = n_shares;
 }
 
 struct status table_select(struct table *t, const struct table_want *wants, int n) {

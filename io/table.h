@@ -87,6 +87,11 @@ struct status table_no_column(const struct table *table, const char *wanted, con
  * a number there. */
 bool table_looks_numeric(const struct table *table, int column);
 
+/* Read only share `share` of n_shares: a run of the record batches, or of the lines of text, in their order.
+ * Before table_select. Rows then count from the share's first; there is no SHA-256. Where a quote may hide
+ * line ends, the text cannot be shared: table_next fails. */
+void table_share(struct table *table, int share, int n_shares);
+
 /* Choose the columns, once, before the first table_next. */
 struct status table_select(struct table *table, const struct table_want *wants, int n);
 

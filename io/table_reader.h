@@ -17,6 +17,7 @@ struct table {
   int n_wants; /* -1 before table_select */
   struct table_want *wants;
   int64_t done;
+  int share, n_shares; /* 1: all of it */
   const char *delimiter_option;
 };
 

@@ -29,11 +29,12 @@ static struct status fill(struct table *t, struct text *x) {
     x->buffer = mem_grow(x->buffer, x->capacity, 1);
   }
   while (!x->ended && x->have < x->capacity) {
-    const ssize_t n = read(t->fd, x->buffer + x->have, (size_t)(x->capacity - x->have));
+    const int64_t room = x->capacity - x->have;
+    const ssize_t n = read(t->fd, x->buffer + x->have, (size_t)(room < x->left ? room : x->left));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return failure(EXIT_INPUT, "%s: cannot read: %s", t->path, strerror(errno));
     x->ended = n == 0;
-    x->have += n;
+    x->have += n, x->left -= n;
   }
   if (memchr(x->buffer + x->fresh, 0, (size_t)(x->have - x->fresh)))
     return failure(EXIT_INPUT, "%s: holds zero bytes: binary or UTF-16, not delimited text in UTF-8",
@@ -141,6 +142,7 @@ static struct status text_open(struct table *t, const struct table_format *forma
   struct text *x = t->state = NEW_ZERO(struct text, 1);
   x->capacity = BLOCK;
   x->buffer = NEW(char, x->capacity);
+  x->left = INT64_MAX;
   sha256_init(&x->sha);
   struct row row = {0};
   const struct status s = read_head(t, x, format, &row);
@@ -166,8 +168,41 @@ static bool text_recognises(const char *head, int64_t n) {
 
 /* ---- batches ---- */
 
+/* The first byte at `at` or later that begins a line, if no quote is about. */
+static struct status line_from(const struct table *t, int64_t first, int64_t at, int64_t *line) {
+  char block[4096];
+  *line = first;
+  if (at <= first) return fine();
+  for (at--; at < t->facts.bytes;) {
+    const ssize_t n = pread(t->fd, block, sizeof block, at);
+    if (n < 0) return failure(EXIT_INPUT, "%s: cannot read: %s", t->path, strerror(errno));
+    const char *newline = memchr(block, '\n', (size_t)n);
+    if (newline) return *line = at + (newline - block) + 1, fine();
+    if (n == 0) break;
+    at += n;
+  }
+  *line = t->facts.bytes;
+  return fine();
+}
+
+/* Begin anew at this share's first line, and end before the next share's. */
+static struct status seek_share(struct table *t, struct text *x) {
+  char unused[DIGEST_TEXT];
+  const int64_t first = lseek(t->fd, 0, SEEK_CUR) - (x->have - x->start), bytes = t->facts.bytes - first;
+  int64_t from, to;
+  TRY(line_from(t, first, first + bytes * t->share / t->n_shares, &from));
+  TRY(line_from(t, first, first + bytes * (t->share + 1) / t->n_shares, &to));
+  if (lseek(t->fd, from, SEEK_SET) < 0)
+    return failure(EXIT_INPUT, "%s: cannot read: %s", t->path, strerror(errno));
+  sha256_end(&x->sha, unused);
+  x->start = x->have = x->fresh = 0;
+  x->left = to - from, x->ended = false, x->primed = false;
+  return fill(t, x);
+}
+
 static struct status text_select(struct table *t) {
   struct text *x = t->state;
+  if (t->n_shares > 1) TRY(seek_share(t, x));
   x->max_pieces = omp_get_max_threads();
   x->piece = NEW_ZERO(struct piece, x->max_pieces);
   for (int i = 0; i < x->max_pieces; i++) piece_init(&x->piece[i], t, ROWS_AT_FIRST);
@@ -192,9 +227,9 @@ static void parse(struct table *t, struct text *x, bool partial) {
   const int n = x->n_pieces;
 #pragma omp parallel for schedule(dynamic, 1)
   for (int i = 0; i <= n; i++)
-    if (i == 0)
+    if (i == 0 && x->sha.state)
       sha256_add(&x->sha, x->buffer + x->fresh, (size_t)(x->have - x->fresh));
-    else
+    else if (i > 0)
       piece_parse(&x->piece[i - 1], t, x->delimiter, x->ended, partial);
   x->fresh = x->have;
 }
@@ -203,6 +238,7 @@ static void parse(struct table *t, struct text *x, bool partial) {
 static struct status next_block(struct table *t, struct text *x) {
   const char *from = x->buffer + x->start, *end = x->buffer + x->have;
   const bool quoted = memchr(from, '"', (size_t)(end - from)) != NULL;
+  if (quoted && t->n_shares > 1) return failure(EXIT_INPUT, "%s: quotes: one rank must read it", t->path);
   const char *to = x->ended ? end : memrchr(from, '\n', (size_t)(end - from));
   if (!to)
     to = from;

@@ -47,6 +47,7 @@ struct text {
   char delimiter;
   char *buffer;
   int64_t capacity, start, have; /* unread text is buffer[start .. have) */
+  int64_t left;                  /* bytes that may still be read from the file */
   int64_t fresh;                 /* buffer[fresh .. have) is not hashed yet */
   bool ended, primed;            /* nothing follows `have`; the first block was read by open */
   struct sha256 sha;

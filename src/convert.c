@@ -22,7 +22,8 @@ static const struct usage usage = {
         "Tables into a graph artifact. Edges (and nodes, and transmitters) come from Feather (Arrow IPC: "
         "plain, LZ4, ZSTD) or delimited text (CSV, TSV, blanks; with or without a header). Columns are "
         "named, or given by position from 1. Ids are 64-bit numbers or names; outer blanks of names and "
-        "labels do not count. Every row is kept or dropped for one stated reason; the account is printed "
+        "labels do not count. Ranks share the reading of the edge table. Every row is kept or dropped for "
+        "one stated reason; the account is printed "
         "and stored in the artifact.",
     .example =
         "  fascicle convert --edges connectome-weights.feather --nodes body-annotations.feather \\\n"
@@ -129,10 +130,9 @@ static struct status keep_inputs(const struct convert_options *o) {
   return fine();
 }
 
-static struct status check(struct convert_options *o) {
+static struct status check(const struct convert_options *o) {
   if (!o->edges) return failure(EXIT_USAGE, "convert: --edges FILE is missing");
   if (!o->output) return failure(EXIT_USAGE, "convert: --output FILE is missing");
-  if (!o->node_rule) o->node_rule = o->nodes ? "listed" : "endpoints";
   if (!o->nodes && strcmp(o->node_rule, "endpoints"))
     return failure(EXIT_USAGE, "--node-rule %s: it needs a node table: --nodes FILE", o->node_rule);
   if (o->node_columns && !o->nodes)
@@ -157,11 +157,11 @@ static struct status run(struct comm *world, int argc, char **argv) {
   struct convert_options o = defaults();
   signals_install();
   TRY(parse(&o, argc, argv));
-  struct status s = fine();
-  if (world->rank == 0) {
-    s = check(&o);
-    if (!s.code) s = scx_is(o.edges) ? convert_scx(&o) : convert_tables(&o);
-  }
+  if (!o.node_rule) o.node_rule = o.nodes ? "listed" : "endpoints";
+  TRY(agree(world, world->rank == 0 ? check(&o) : fine()));
+  if (!scx_is(o.edges)) return convert_tables(world, &o);
+  const struct status s = world->rank == 0 ? convert_scx(&o) : fine();
+  comm_wait_for_all(world);
   return agree(world, s);
 }
 

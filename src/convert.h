@@ -1,4 +1,5 @@
-/* fascicle convert, in parts: nodes, edges, signs and the account of every row. Serial: rank 0 converts. */
+/* fascicle convert, in parts: nodes, edges, signs and the account of every row. All ranks read the edge
+ * table, rank 0 does the rest. */
 #ifndef FASCICLE_CONVERT_H
 #define FASCICLE_CONVERT_H
 
@@ -24,8 +25,8 @@ struct convert_options {
   bool merge_kinds, no_order, streamable, packed, force, json;
 };
 
-/* All of it, from the tables to the file. Local. */
-struct status convert_tables(const struct convert_options *o);
+/* All of it, from the tables to the file. Agreed. */
+struct status convert_tables(const struct comm *comm, const struct convert_options *o);
 
 /* The same from an .scx folder, which brings its own nodes, signs and delays. Local. */
 struct status convert_scx(const struct convert_options *o);
@@ -77,9 +78,13 @@ struct edges {
 /* Find out whether ids are numbers or names, from the options or the edge table. */
 struct status edges_ids_are_names(const struct convert_options *o, bool *names);
 
-/* Stream the edge table; rows are kept or dropped for one reason each. */
-struct status edges_read(const struct convert_options *o, struct nodes *nodes, struct edges *edges,
-                         struct account *account);
+/* Room for n edges, with or without delays. */
+void edges_reserve(struct edges *edges, int64_t n, bool delay);
+
+/* Stream the edge table; rows are kept or dropped for one reason each. The ranks share the table, and must
+ * know the same nodes; what they read ends up on rank 0. Agreed. */
+struct status edges_read(const struct comm *comm, const struct convert_options *o, struct nodes *nodes,
+                         struct edges *edges, struct account *account);
 
 /* Drop edges whose source has sign 0; `sign` [ids.n], `label` of each for the account. */
 void edges_drop_excluded(struct edges *edges, struct nodes *nodes, const int8_t *sign,

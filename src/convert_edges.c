@@ -1,5 +1,5 @@
 /* The edge table: one pass, each row kept or dropped for one reason. */
-#include "convert.h"
+#include "convert_ranks.h"
 #include "mem.h"
 
 #include <stdio.h>
@@ -188,6 +188,15 @@ static struct status screen(struct reading *r, const struct table_batch *b) {
   return fine();
 }
 
+void edges_reserve(struct edges *e, int64_t n, bool delay) {
+  if (n <= e->capacity) return;
+  e->capacity = n;
+  e->source = mem_grow(e->source, n, sizeof *e->source);
+  e->target = mem_grow(e->target, n, sizeof *e->target);
+  e->weight = mem_grow(e->weight, n, sizeof *e->weight);
+  if (delay) e->delay = mem_grow(e->delay, n, sizeof *e->delay);
+}
+
 static void make_room(struct reading *r, int64_t n) {
   struct edges *e = r->edges;
   if (n > r->room) {
@@ -195,12 +204,7 @@ static void make_room(struct reading *r, int64_t n) {
     r->use = NEW(bool, n), r->source = NEW(uint32_t, n), r->target = NEW(uint32_t, n);
     r->room = n;
   }
-  if (e->n + n <= e->capacity) return;
-  e->capacity = e->n + n + e->n / 2;
-  e->source = mem_grow(e->source, e->capacity, sizeof *e->source);
-  e->target = mem_grow(e->target, e->capacity, sizeof *e->target);
-  e->weight = mem_grow(e->weight, e->capacity, sizeof *e->weight);
-  if (r->want[DELAY] >= 0) e->delay = mem_grow(e->delay, e->capacity, sizeof *e->delay);
+  if (e->n + n > e->capacity) edges_reserve(e, e->n + n + e->n / 2, r->want[DELAY] >= 0);
 }
 
 static struct status bad_number(const struct reading *r, const struct table_batch *b, int64_t i, int role,
@@ -267,45 +271,77 @@ static void name_reasons(struct reading *r) {
   r->zero = strcmp(r->o->zero_weights, "drop") ? -1 : account_reason(a, "weight 0");
 }
 
-static struct status read_edges(struct reading *r) {
+static struct status read_rows(struct reading *r, int share, int n_shares) {
   TRY(open_edges(r->o, &r->table, &r->choices));
+  table_share(r->table, share, n_shares);
   TRY(choose_columns(r));
   name_reasons(r);
-  struct progress progress = progress_start("edges", "bytes", 0, table_facts(r->table)->bytes);
+  struct progress progress = progress_start("edges", "bytes", 0, table_facts(r->table)->bytes / n_shares);
   struct table_batch b = {.n = 1};
   while (b.n) {
     TRY(next_batch(r->table, &b, &progress));
     TRY(take_batch(r, &b));
   }
-  progress_end(&progress, table_done(r->table));
+  progress_end(&progress, table_done(r->table) / n_shares);
   account_table(r->account, r->table);
   r->account->kept = r->edges->n;
-  nodes_fill(r->nodes);
-  if (r->edges->n == 0 && r->account->facts.rows > 0)
-    return failure(EXIT_INPUT,
-                   "%s: all %lld rows were dropped, %lld of them because an end is not a node; do the ids of "
-                   "both tables belong together?",
-                   table_path(r->table), (long long)r->account->facts.rows,
-                   (long long)(r->account->reason[r->no_source].rows + r->account->reason[r->no_target].rows +
-                               r->account->reason[r->no_ends].rows));
   return fine();
 }
 
-struct status edges_read(const struct convert_options *o, struct nodes *nodes, struct edges *edges,
-                         struct account *account) {
+/* One share into `to`, which holds no edges yet. Local. */
+static struct status read_share(const struct convert_options *o, int share, int n_shares, struct share *to) {
   struct reading r = {.o = o,
-                      .nodes = nodes,
-                      .edges = edges,
-                      .account = account_input(account, "edges"),
+                      .nodes = to->nodes,
+                      .edges = to->edges,
+                      .account = to->account,
                       .add = !strcmp(o->node_rule, "endpoints")};
   ids_init(&r.kinds, true);
-  const struct status s = read_edges(&r);
+  edges_free(to->edges);
+  for (int i = 0; i < to->account->n_reasons; i++) to->account->reason[i].rows = 0;
+  struct status s = read_rows(&r, share, n_shares);
+  /* The facts of a shared table lack its SHA-256; the last rank has no share to receive, and time. */
+  if (!s.code && n_shares > 1 && share == n_shares - 1) {
+    int64_t bytes;
+    s = sha256_file(o->edges, to->account->facts.sha256, &bytes);
+  }
+  to->kind = r.kinds.n ? r.kinds.id[0] : 0;
   for (int i = 0; i < r.n_filters; i++) mem_free(r.filter[i].value);
   mem_free(r.use), mem_free(r.source), mem_free(r.target);
   ids_free(&r.kinds);
   choices_free(&r.choices);
   table_close(r.table);
   return s;
+}
+
+/* Not a single edge: as a rule the tables do not belong together. */
+static struct status check_any(const struct convert_options *o, const struct edges *edges,
+                               struct input_account *a) {
+  const int64_t rows = a->facts.rows;
+  if (edges->n || !rows) return fine();
+  struct reading r = {.o = o, .account = a};
+  name_reasons(&r);
+  return failure(
+      EXIT_INPUT,
+      "%s: all %lld rows were dropped, %lld of them because an end is not a node; do the ids of "
+      "both tables belong together?",
+      o->edges, (long long)rows,
+      (long long)(a->reason[r.no_source].rows + a->reason[r.no_target].rows + a->reason[r.no_ends].rows));
+}
+
+struct status edges_read(const struct comm *comm, const struct convert_options *o, struct nodes *nodes,
+                         struct edges *edges, struct account *account) {
+  struct share share = {
+      .nodes = nodes, .known = nodes->ids.n, .edges = edges, .account = account_input(account, "edges")};
+  struct status s = read_share(o, comm->rank, comm->size, &share);
+  if (comm->size > 1) {
+    if (share_fits(comm, &share, &s))
+      share_join(comm, &share);
+    else if (s.code == 0 || s.code == EXIT_INPUT || s.code == EXIT_USAGE)
+      s = comm->rank == 0 ? read_share(o, 0, 1, &share) : fine();
+  }
+  if (comm->rank == 0 && !s.code) s = check_any(o, edges, share.account);
+  if (comm->rank == 0) nodes_fill(nodes);
+  return agree(comm, s);
 }
 
 void edges_free(struct edges *e) {

@@ -325,17 +325,22 @@ static void say_phase(const struct work *w, const char *what) {
   if (n >= LARGE) log_line("%s %lld edges", what, (long long)n);
 }
 
-static struct status convert(struct work *w) {
+/* What all ranks do: the nodes on each, the edges from all. Agreed. */
+static struct status read_tables(const struct comm *comm, struct work *w) {
   bool names;
   TRY(scale_parse(w->o->scale, &w->scale));
-  TRY(edges_ids_are_names(w->o, &names));
+  TRY(agree(comm, edges_ids_are_names(w->o, &names)));
   ids_init(&w->nodes.ids, names);
-  if (w->o->nodes) TRY(nodes_read(w->o, &w->nodes, &w->account));
+  if (w->o->nodes) TRY(agree(comm, nodes_read(w->o, &w->nodes, &w->account)));
   /* Labels come first where the nodes are known, so that a label without a sign is found in seconds. */
   const bool nodes_known = strcmp(w->o->node_rule, "endpoints") != 0;
-  if (nodes_known) TRY(read_labels(w));
-  TRY(edges_read(w->o, &w->nodes, &w->edges, &w->account));
-  if (!nodes_known) TRY(read_labels(w));
+  if (nodes_known) TRY(agree(comm, comm->rank == 0 ? read_labels(w) : fine()));
+  TRY(edges_read(comm, w->o, &w->nodes, &w->edges, &w->account));
+  return nodes_known || comm->rank > 0 ? fine() : read_labels(w);
+}
+
+/* Rank 0: from rows to the file. */
+static struct status make_graph(struct work *w) {
   ids_seal(&w->nodes.ids);
   TRY(apply_signs(w));
   account_check(&w->account);
@@ -360,12 +365,14 @@ static struct status convert(struct work *w) {
   return s;
 }
 
-struct status convert_tables(const struct convert_options *o) {
+struct status convert_tables(const struct comm *comm, const struct convert_options *o) {
   struct work w = {.o = o};
-  const struct status s = convert(&w);
+  struct status s = read_tables(comm, &w);
+  if (comm->rank == 0 && !s.code) s = make_graph(&w);
   nodes_free(&w.nodes), edges_free(&w.edges), account_free(&w.account);
   if (w.has_signs) signs_free(&w.signs);
   mem_free(w.sign), mem_free(w.index_of_node);
   connectome_free(&w.graph);
-  return s;
+  comm_wait_for_all(comm);
+  return agree(comm, s);
 }

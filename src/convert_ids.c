@@ -155,6 +155,19 @@ void ids_map(struct ids *ids, const struct ids_column *column, int n_columns, in
   }
 }
 
+uint32_t *ids_join(struct ids *ids, const struct ids *from) {
+  uint32_t *index = NEW(uint32_t, from->n);
+  for (int64_t i = 0; i < from->n; i++) {
+    const char *text = from->names ? from->text + from->at[i] : NULL;
+    const int64_t n = from->names ? from->at[i + 1] - from->at[i] : 0;
+    struct slot *s = find(ids, from->id[i], text, n);
+    const uint32_t blanks = from->names ? from->blanks[i] : 0;
+    index[i] = s->index == NO_INDEX ? add(ids, s, from->id[i], text, n, blanks) : s->index;
+    if (from->names && ids->blanks[index[i]] != blanks) ids->blanks[index[i]] |= MIXED;
+  }
+  return index;
+}
+
 char *ids_text(const struct ids *ids, uint32_t index) {
   if (!ids->names) {
     char digits[24];

@@ -41,6 +41,10 @@ struct ids_column {
 void ids_map(struct ids *ids, const struct ids_column *column, int n_columns, int64_t n, const bool *use,
              bool add);
 
+/* The index of every id of another list, added where it is missing: [from->n], mem_free it. `from` needs no
+ * slots. */
+uint32_t *ids_join(struct ids *ids, const struct ids *from);
+
 /* A counted copy of one id as text. */
 char *ids_text(const struct ids *ids, uint32_t index);
 

@@ -121,6 +121,32 @@ void comm_share(const struct comm *comm, void *data, int64_t bytes, int root) {
   }
 }
 
+void comm_send(const struct comm *comm, const void *data, int64_t bytes, int to) {
+  for (int64_t at = 0; at < bytes; at += CHUNK) {
+    int n = (int)(bytes - at < CHUNK ? bytes - at : CHUNK);
+    CHECK_MPI(MPI_Send((const char *)data + at, n, MPI_BYTE, to, 0, comm->mpi));
+  }
+}
+
+void comm_receive(const struct comm *comm, void *data, int64_t bytes, int from) {
+  for (int64_t at = 0; at < bytes; at += CHUNK) {
+    int n = (int)(bytes - at < CHUNK ? bytes - at : CHUNK);
+    CHECK_MPI(MPI_Recv((char *)data + at, n, MPI_BYTE, from, 0, comm->mpi, MPI_STATUS_IGNORE));
+  }
+}
+
+void comm_wait_for_all(const struct comm *comm) {
+  const struct timespec nap = {0, 5000000};
+  MPI_Request request;
+  int done = 0;
+  CHECK_MPI(MPI_Ibarrier(comm->mpi, &request));
+  for (;;) {
+    CHECK_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    if (done) return;
+    nanosleep(&nap, NULL);
+  }
+}
+
 static void reduce_i64(const struct comm *comm, int64_t *x, int64_t n, MPI_Op op) {
   enum { STEP = 1 << 26 };
   for (int64_t at = 0; at < n; at += STEP) {

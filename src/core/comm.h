@@ -39,6 +39,13 @@ void comm_barrier(const struct comm *comm);
 /* `bytes` bytes from `root` to all; any size. */
 void comm_share(const struct comm *comm, void *data, int64_t bytes, int root);
 
+/* From one rank to one other, any size; the receiver asks for as many bytes as are sent. */
+void comm_send(const struct comm *comm, const void *data, int64_t bytes, int to);
+void comm_receive(const struct comm *comm, void *data, int64_t bytes, int from);
+
+/* A barrier for ranks that have nothing to do for long: they sleep, and leave their cores to the others. */
+void comm_wait_for_all(const struct comm *comm);
+
 /* Element by element over ranks, in place; every rank gets the result. */
 void comm_sum_i64(const struct comm *comm, int64_t *x, int64_t n);
 void comm_min_i64(const struct comm *comm, int64_t *x, int64_t n);

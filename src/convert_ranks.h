@@ -1,0 +1,26 @@
+/* Ranks share the edge table: each reads its share of the record batches (or of the lines of text) with ids
+ * and an account of its own; then all of it goes to rank 0, in the order of the table. */
+#ifndef FASCICLE_CONVERT_RANKS_H
+#define FASCICLE_CONVERT_RANKS_H
+
+#include "comm.h"
+#include "convert.h"
+
+/* What one rank has read. */
+struct share {
+  struct nodes *nodes;
+  int64_t known; /* ids that all ranks had, under the same indices, before the edges */
+  struct edges *edges;
+  struct input_account *account;
+  uint64_t kind; /* a hash of the only kind of edge seen; 0: none */
+};
+
+/* Collective: can the shares be put together? False when one of them failed, or two hold edges of different
+ * kinds: then the table must be read from its start by one rank, whose line names the right row. A request to
+ * stop is a failure of all, in *s. */
+bool share_fits(const struct comm *comm, const struct share *share, struct status *s);
+
+/* Collective: ids, edges and the account of all shares on rank 0; the others keep nothing. */
+void share_join(const struct comm *comm, struct share *share);
+
+#endif

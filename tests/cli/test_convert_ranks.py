@@ -1,0 +1,139 @@
+"""convert on several ranks, which share the edge table: the same artifact as on one, whatever the table is and however
+it can be shared; and the same words where it is wrong."""
+import random
+
+import h5py
+import numpy as np
+
+from convert_tools import check, dropped, path, run, run_tests, write
+
+RANKS = (2, 4)
+
+
+def contents(name):
+    """Every dataset and attribute but the time of writing."""
+    found = {}
+
+    def visit(at, thing):
+        for key, value in thing.attrs.items():
+            if key != "created_utc":
+                found[at, key] = np.asarray(value).tolist()
+        if isinstance(thing, h5py.Dataset):
+            found[at] = thing[()].tolist()
+
+    with h5py.File(path(name)) as file:
+        visit("/", file)
+        file.visititems(visit)
+    return found
+
+
+def same(*words, parts="4"):
+    """As on one rank."""
+    facts = []
+    for n in (1, *RANKS):
+        code, said, error = run(*words, "--parts", parts, n=n, output=f"{n}.h5")
+        check(error, code, 0)
+        said.pop("output")
+        facts.append((said, contents(f"{n}.h5")))
+    for n, (said, content) in zip(RANKS, facts[1:]):
+        check(f"account of {n} ranks", said, facts[0][0])
+        check(f"artifact of {n} ranks", content == facts[0][1], True)
+    return facts[0][0]
+
+
+def same_refusal(*words):
+    """One line, that of one rank."""
+    lines = []
+    for n in (1, *RANKS):
+        code, _, error = run(*words, n=n)
+        lines.append((code, [line for line in error.splitlines() if line.startswith("fascicle: ")]))
+        check(error, len(lines[-1][1]), 1)
+    for n, line in zip(RANKS, lines[1:]):
+        check(f"refusal of {n} ranks", line, lines[0])
+    return lines[0][1][0]
+
+
+def rows(n=20000, nodes=300, seed=1):
+    draw = random.Random(seed)
+    return [(draw.randrange(nodes), draw.randrange(nodes), draw.randrange(1, 9)) for _ in range(n)]
+
+
+def text(edges, header="body_pre,body_post,weight\n"):
+    return header + "".join(",".join(map(str, row)) + "\n" for row in edges)
+
+
+def test_text():
+    nodes = write("nodes.csv", "bodyId,type\n" + "".join(f"{i},t{i % 7}\n" for i in range(0, 250)))
+    edges = write("edges.csv", text(rows()))
+    same("--edges", edges)
+    account = same("--edges", edges, "--nodes", nodes, "--self-loops", "drop")
+    check("some rows are dropped", sum(dropped(account).values()) > 1000, True)
+
+
+def test_text_without_last_line_end():
+    same("--edges", write("edges.txt", "1 2 3\n\n2 3 4\n3 1 5"))
+    same("--edges", write("one.txt", "1 2 3"))
+
+
+def test_quotes_are_read_by_one():
+    edges = rows(3000)
+    lines = text(edges[:1500]) + "".join(f'"{a}","{b}",{c}\n' for a, b, c in edges[1500:])
+    same("--edges", write("edges.csv", lines))
+
+
+def test_names_and_delays():
+    draw = random.Random(3)
+    names = [f"cell {i}" for i in range(60)]
+    lines = ["pre,post,weight,steps"]
+    for a, b, c in rows(4000, 60):
+        blank = " " * (draw.random() < 0.01)
+        lines.append(f"{blank}{names[a]},{names[b]}{blank},{c},{draw.randrange(1, 5)}")
+    same("--edges", write("edges.csv", "\n".join(lines) + "\n"), "--columns", "pre=pre,post=post,weight=weight,delay=steps")
+
+
+def test_kinds():
+    """Two kinds in different shares are noticed as on one rank; one kind is taken."""
+    lines = ["pre,post,weight,type"] + [f"{a},{b},{c},{'chemical' if i < 3000 else 'electrical'}" for i, (a, b, c) in enumerate(rows(4000))]
+    edges = write("edges.csv", "\n".join(lines))
+    words = ("--edges", edges, "--columns", "pre=pre,post=post,weight=weight")
+    check("row", "row 3001" in same_refusal(*words), True)
+    same(*words, "--where", "type=chemical")
+    same(*words, "--merge-kinds")
+
+
+def test_wrong_rows_are_named():
+    for bad in (5, 12000, 19999):
+        edges = rows()
+        edges[bad] = (1, 2, "nonsense")
+        line = same_refusal("--edges", write("edges.csv", text(edges)))
+        check(line, f"row {bad + 1}" in line, True)
+    edges = rows()
+    edges[3], edges[15000] = (1, 2, "x"), (1, "x", 1)
+    check("the first of two", "row 4" in same_refusal("--edges", write("edges.csv", text(edges))), True)
+    same_refusal("--edges", path("missing.csv"))
+    same_refusal("--edges", write("edges.csv", text(rows())), "--where", "nothing")
+    same_refusal("--edges", path("edges.csv"), "--nodes", write("other.csv", "bodyId\n9999\n"))
+
+
+def test_feather():
+    try:
+        import pyarrow
+        from pyarrow import feather
+    except ImportError as missing:
+        print("skipped Feather:", missing)
+        return
+    table = pyarrow.table(dict(zip(("body_pre", "body_post", "weight"), map(list, zip(*rows(20000, 2000))))))
+    nodes = write("nodes.csv", "bodyId\n" + "".join(f"{i}\n" for i in range(0, 2000, 2)))
+    for rows_a_batch, compression in ((1000, "lz4"), (7000, "zstd"), (20000, "uncompressed")):
+        feather.write_feather(table, path("edges.feather"), compression=compression, chunksize=rows_a_batch)
+        same("--edges", path("edges.feather"))
+        same("--edges", path("edges.feather"), "--nodes", nodes)
+    weight = table["weight"].to_pylist()
+    weight[15500] = None
+    feather.write_feather(table.set_column(2, "weight", [weight]), path("edges.feather"), chunksize=1000)
+    line = same_refusal("--edges", path("edges.feather"))
+    check(line, "row 15501 (record batch 16)" in line, True)
+
+
+if __name__ == "__main__":
+    run_tests(globals())
