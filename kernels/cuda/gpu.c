@@ -96,8 +96,48 @@ void *gpu_zero(int64_t n, size_t bytes) {
   return at + HEADER;
 }
 
+/* Arrays that other processes map. */
+enum { MOST_EXPORTS = 128 };
+static struct {
+  const void *there;
+  bool freed; /* by its owner: set aside */
+} export[MOST_EXPORTS];
+static int n_exports;
+
+static int find_export(const void *there) {
+  for (int i = 0; i < n_exports; i++)
+    if (export[i].there == there) return i;
+  return -1;
+}
+
+const void *gpu_array_at(const void *allocation) {
+  return (const char *)allocation + HEADER;
+}
+
+void gpu_export(const void *there) {
+  if (find_export(there) >= 0) return;
+  if (n_exports == MOST_EXPORTS)
+    DIE(EXIT_RUNTIME, "more than %d arrays are mapped by other ranks", n_exports);
+  export[n_exports].there = there, export[n_exports++].freed = false;
+}
+
+bool gpu_set_aside(const void *there) {
+  const int i = find_export(there);
+  return i >= 0 && export[i].freed;
+}
+
+void gpu_release(const void *there) {
+  const int i = find_export(there);
+  if (i < 0) return;
+  const bool freed = export[i].freed;
+  export[i] = export[--n_exports];
+  if (freed) gpu_free((void *)(uintptr_t)there);
+}
+
 void gpu_free(void *there) {
-  if (!there) return;
+  const int exported = find_export(there);
+  if (exported >= 0) export[exported].freed = true;
+  if (!there || exported >= 0) return;
   int64_t size;
   char *at = (char *)there - HEADER;
   gpu_get(&size, at, sizeof size);

@@ -27,6 +27,15 @@ int gpu_processors(void);
 void *gpu_zero(int64_t n, size_t bytes);
 void gpu_free(void *there);
 
+/* Other processes are about to map the array (CUDA IPC): from now on gpu_free only sets it aside, because
+ * memory must not go back while it is mapped elsewhere. gpu_set_aside: whether it has been freed so;
+ * gpu_release: nobody has it mapped any more, so that gpu_free is itself again, also for what was set aside.
+ */
+const void *gpu_array_at(const void *allocation); /* the array in an allocation of CUDA's */
+void gpu_export(const void *there);
+bool gpu_set_aside(const void *there);
+void gpu_release(const void *there);
+
 /* The same, filled from a host array. */
 void *gpu_copy_of(const void *host, int64_t n, size_t bytes);
 

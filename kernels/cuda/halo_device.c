@@ -1,27 +1,28 @@
 #include "halo_device.h"
+#include "mem.h"
 #include "rows.h"
 
-void halo_device_free(struct halo_device *d) {
-  gpu_free(d->send_row), gpu_free(d->packed), gpu_free(d->arrived);
-  *d = (struct halo_device){0};
-}
-
-static void room_for(void **buffer, size_t *have, size_t want) {
-  if (want <= *have) return;
-  gpu_free(*buffer);
-  *buffer = gpu_zero((int64_t)want, 1);
-  *have = want;
-}
-
-void halo_device_prepare(struct halo_device *d, const struct halo *h, size_t packed, size_t arrived) {
-  if (d->of != h->id) {
-    gpu_free(d->send_row);
-    d->of = h->id;
-    d->n_send = h->send_ptr[h->n_peers], d->n_recv = h->recv_ptr[h->n_peers];
-    d->send_row = GPU_COPY_OF(lidx, h->send_row, d->n_send);
+void halo_device_free(struct halo_device **list) {
+  for (struct halo_device *d = *list, *next; d; d = next) {
+    next = d->next;
+    gpu_free(d->send_row), gpu_free(d->packed), gpu_free(d->arrived);
+    mem_free(d);
   }
-  room_for(&d->packed, &d->packed_bytes, packed);
-  room_for(&d->arrived, &d->arrived_bytes, arrived);
+  *list = NULL;
+}
+
+struct halo_device *halo_device_of(struct halo_device **list, const struct halo *h, size_t row_bytes,
+                                   bool packs) {
+  for (struct halo_device *d = *list; d; d = d->next)
+    if (d->of == h->id && d->row_bytes == row_bytes) return d;
+  struct halo_device *d = NEW_ZERO(struct halo_device, 1);
+  d->of = h->id, d->row_bytes = row_bytes;
+  d->n_send = h->send_ptr[h->n_peers], d->n_recv = h->recv_ptr[h->n_peers];
+  d->send_row = GPU_COPY_OF(lidx, h->send_row, d->n_send);
+  if (packs || !h->all) d->packed = gpu_zero(d->n_send, row_bytes);
+  d->arrived = gpu_zero(d->n_send, row_bytes);
+  d->next = *list;
+  return *list = d;
 }
 
 void halo_device_add(const struct halo_device *d, const struct halo *h, float *rows, int width) {

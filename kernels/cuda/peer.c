@@ -6,16 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_MAPS = 16, READY = 0, THERE = 1, FLAGS = 2 };
+enum { MOST_MAPS = 64, READY = 0, THERE = 1, FLAGS = 2 };
 
 /* One array of ours, and where the same array of each rank is mapped here. */
 struct peer_map {
   char *mine;
-  size_t bytes;   /* to the end of the allocation */
-  uint64_t id;    /* of the allocation: an address may come back, an id does not */
-  int64_t stride; /* ours, between arrays that follow each other in the allocation; 0: there is one */
-  char **theirs;  /* [size] */
-  void **opened;  /* [size] bases to close; NULL for our own */
+  const void *array; /* that holds it, as gpu_zero gave it */
+  size_t bytes;      /* to the end of the allocation */
+  uint64_t id;       /* of the allocation: an address may come back, an id does not */
+  int64_t stride;    /* ours, between arrays that follow each other in the allocation; 0: there is one */
+  char **theirs;     /* [size] */
+  void **opened;     /* [size] bases to close; NULL for our own */
   int64_t *their_stride;
 };
 
@@ -25,7 +26,8 @@ struct peer_link {
   uint32_t **remote; /* on the device: [FLAGS][size] our place among the flags of each rank */
   int n_maps;
   struct peer_map map[MOST_MAPS];
-  const lidx *of;                   /* the halo (its send_row) that the next two are about */
+  int64_t of;                       /* id of the halo that the rest is about */
+  bool serves;                      /* every rank has rows and sends some */
   int64_t *their_recv, *their_send; /* [size] first halo row, first row in send order, of ours at each rank */
   int64_t *their_own;               /* [size] own rows of each rank */
 };
@@ -85,8 +87,10 @@ static bool map_array(const struct comm *comm, void *at, int64_t stride, struct 
   mine.good =
       !at || (allocation_of(at, &base, &size) && cudaIpcGetMemHandle(&mine.memory, base) == cudaSuccess);
   mine.offset = at ? (char *)at - base : 0;
+  if (at && mine.good) gpu_export(gpu_array_at(base));
   comm_gather(comm, &mine, sizeof mine, all);
   *m = (struct peer_map){.mine = at,
+                         .array = at ? gpu_array_at(base) : NULL,
                          .bytes = size - (size_t)mine.offset,
                          .id = allocation_id(at),
                          .stride = stride,
@@ -123,7 +127,7 @@ struct peer_link *peer_open(const struct comm *comm) {
   const bool good = map_array(comm, l->flag, 0, &flags);
   l->map[l->n_maps++] = flags;
   if (!good) {
-    peer_close(l);
+    peer_close(l, comm);
     return NULL;
   }
   uint32_t **remote = NEW(uint32_t *, (int64_t)FLAGS * comm->size);
@@ -135,27 +139,46 @@ struct peer_link *peer_open(const struct comm *comm) {
   return l;
 }
 
-void peer_close(struct peer_link *l) {
+void peer_close(struct peer_link *l, const struct comm *comm) {
   if (!l) return;
   for (int i = 0; i < l->n_maps; i++) unmap(&l->map[i], l->size);
+  comm_barrier(comm);
+  for (int i = 0; i < l->n_maps; i++) gpu_release(l->map[i].array);
   gpu_free(l->flag), gpu_free(l->remote);
   mem_free(l->their_recv), mem_free(l->their_send), mem_free(l->their_own);
   mem_free(l);
 }
 
+/* Close the maps of arrays that every rank has freed; only then does the memory go back. */
+static void drop_freed(struct peer_link *l, const struct comm *comm, cudaStream_t stream) {
+  CHECK_CUDA(cudaStreamSynchronize(stream)); /* nothing of ours is on its way to them */
+  int64_t freed[MOST_MAPS] = {0};
+  for (int i = 0; i < l->n_maps; i++) freed[i] = gpu_set_aside(l->map[i].array);
+  comm_min_i64(comm, freed, l->n_maps);
+  for (int i = 0; i < l->n_maps; i++)
+    if (freed[i]) unmap(&l->map[i], l->size);
+  comm_barrier(comm);
+  int kept = 0;
+  for (int i = 0; i < l->n_maps; i++) {
+    if (freed[i])
+      gpu_release(l->map[i].array);
+    else
+      l->map[kept++] = l->map[i];
+  }
+  l->n_maps = kept;
+}
+
 /* The map that holds `at`, made on first use. Arrays of one allocation follow each other at `stride` bytes.
  */
-static const struct peer_map *map_of(struct peer_link *l, const struct comm *comm, void *at, int64_t stride) {
+static const struct peer_map *map_of(struct peer_link *l, const struct comm *comm, void *at, int64_t stride,
+                                     cudaStream_t stream) {
   const uint64_t id = allocation_id(at);
   for (int i = 0; i < l->n_maps; i++) {
     const struct peer_map *m = &l->map[i];
     if ((char *)at >= m->mine && (char *)at < m->mine + m->bytes && m->id == id) return m;
   }
-  if (l->n_maps == MOST_MAPS) { /* the oldest but the flags' */
-    unmap(&l->map[1], l->size);
-    memmove(&l->map[1], &l->map[2], (MOST_MAPS - 2) * sizeof l->map[0]);
-    l->n_maps--;
-  }
+  drop_freed(l, comm, stream);
+  if (l->n_maps == MOST_MAPS) DIE(EXIT_RUNTIME, "more than %d arrays travel between the GPUs", MOST_MAPS);
   struct peer_map *m = &l->map[l->n_maps++];
   if (!map_array(comm, at, stride, m))
     DIE(EXIT_RUNTIME, "a GPU's memory cannot be mapped by the other ranks of this host");
@@ -173,22 +196,29 @@ static char *array_of(const struct peer_map *m, const void *at, int r) {
 /* Where our rows go: each rank tells every other where that one's rows stand in its halo and in its send
  * order. */
 static void learn_places(struct peer_link *l, const struct comm *comm, const struct halo *h, lidx n_own) {
-  if (l->of == h->send_row && l->their_own) return;
+  if (l->of == h->id) return;
   const int n = comm->size;
-  int64_t *mine = NEW_ZERO(int64_t, 2 * n + 1), *all = NEW(int64_t, (int64_t)n * (2 * n + 1));
+  int64_t *mine = NEW_ZERO(int64_t, 2 * n + 2), *all = NEW(int64_t, (int64_t)n * (2 * n + 2));
   for (int p = 0; p < h->n_peers; p++)
     mine[h->peer[p]] = h->recv_ptr[p], mine[n + h->peer[p]] = h->send_ptr[p];
-  mine[2 * n] = n_own;
-  comm_gather(comm, mine, (2 * n + 1) * (int64_t)sizeof *mine, all);
+  mine[2 * n] = n_own, mine[2 * n + 1] = h->send_ptr[h->n_peers];
+  comm_gather(comm, mine, (2 * n + 2) * (int64_t)sizeof *mine, all);
   mem_free(l->their_recv), mem_free(l->their_send), mem_free(l->their_own);
   l->their_recv = NEW(int64_t, n), l->their_send = NEW(int64_t, n), l->their_own = NEW(int64_t, n);
+  l->serves = true;
   for (int r = 0; r < n; r++) {
-    const int64_t *theirs = all + (int64_t)r * (2 * n + 1);
+    const int64_t *theirs = all + (int64_t)r * (2 * n + 2);
+    l->serves &= theirs[2 * n] > 0 && theirs[2 * n + 1] > 0;
     l->their_recv[r] = theirs[comm->rank], l->their_send[r] = theirs[n + comm->rank],
     l->their_own[r] = theirs[2 * n];
   }
-  l->of = h->send_row;
+  l->of = h->id;
   mem_free(mine), mem_free(all);
+}
+
+bool peer_serves(struct peer_link *l, const struct comm *comm, const struct halo *h, lidx n_own) {
+  learn_places(l, comm, h, n_own);
+  return l->serves;
 }
 
 /* ---- transfers ---- */
@@ -208,9 +238,8 @@ static void copy(void *to, const void *from, eidx rows, size_t row_bytes, cudaSt
 
 void peer_send_rows(struct peer_link *l, const struct comm *comm, const struct halo *h, void *rows,
                     lidx n_own, size_t row_bytes, const void *packed, cudaStream_t stream) {
-  learn_places(l, comm, h, n_own);
   const int64_t stride = ((int64_t)n_own + h->recv_ptr[h->n_peers]) * (int64_t)row_bytes;
-  const struct peer_map *m = map_of(l, comm, rows, stride);
+  const struct peer_map *m = map_of(l, comm, rows, stride, stream);
   for (int p = 0; p < h->n_peers; p++) {
     const int r = h->peer[p];
     copy(array_of(m, rows, r) + (size_t)(l->their_own[r] + l->their_recv[r]) * row_bytes,
@@ -222,8 +251,7 @@ void peer_send_rows(struct peer_link *l, const struct comm *comm, const struct h
 
 void peer_send_gradients(struct peer_link *l, const struct comm *comm, const struct halo *h, const void *rows,
                          lidx n_own, size_t row_bytes, void *arrived, cudaStream_t stream) {
-  learn_places(l, comm, h, n_own);
-  const struct peer_map *m = map_of(l, comm, arrived, 0);
+  const struct peer_map *m = map_of(l, comm, arrived, 0, stream);
   const char *halo_rows = (const char *)rows + (size_t)n_own * row_bytes;
   for (int p = 0; p < h->n_peers; p++) {
     const int r = h->peer[p];

@@ -13,7 +13,12 @@ struct peer_link;
 /* Collective. NULL, on every rank, when some rank cannot map another's memory: other hosts, no peer access.
  */
 struct peer_link *peer_open(const struct comm *comm);
-void peer_close(struct peer_link *link);
+/* Collective: nobody frees what another still has mapped. */
+void peer_close(struct peer_link *link, const struct comm *comm);
+
+/* Whether this halo goes this way: every rank has rows and sends some, so that all take part alike. Else the
+ * caller's other way. Collective on the first call for a halo, and the same on every rank. */
+bool peer_serves(struct peer_link *link, const struct comm *comm, const struct halo *halo, lidx n_own);
 
 /* Queued on `stream`. The own rows that `packed` holds (in the order of halo->send_row) go to the halo rows
  * of the peers' `rows`. Collective in the sense that all ranks pass the same array of theirs, and make the

@@ -6,6 +6,7 @@
 #include "gpu.h"
 #include "halo_device.h"
 #include "mem.h"
+#include "nccl_messages.h"
 #include "peer.h"
 #include "rows.h"
 #include "watchdog.h"
@@ -23,7 +24,7 @@ struct nccl_state {
   ncclComm_t nccl;
   cudaStream_t stream;
   cudaEvent_t ready, done; /* own rows may be read; halo rows have arrived */
-  struct halo_device halo;
+  struct halo_device *halo;
   struct peer_link *peer; /* halo rows go this way where all ranks are on one host; NULL: through NCCL */
   float *segment;         /* [size][segment_floats] */
   int64_t segment_floats;
@@ -33,6 +34,7 @@ struct nccl_state {
 
 static void check_nccl_at(const char *file, int line, ncclResult_t code, const char *call, ncclComm_t comm) {
   if (code == ncclSuccess || code == ncclInProgress) return;
+  nccl_messages_flush();
   die_at(file, line, EXIT_RUNTIME, "NCCL: %s in '%s': %s (%s)", call, watchdog_place(),
          ncclGetErrorString(code), ncclGetLastError(comm));
 }
@@ -47,9 +49,11 @@ static void *watch(void *self) {
   while (!atomic_load(&s->closing)) {
     ncclResult_t error = ncclSuccess;
     if (ncclCommGetAsyncError(s->nccl, &error) == ncclSuccess && error != ncclSuccess &&
-        error != ncclInProgress)
+        error != ncclInProgress) {
+      nccl_messages_flush();
       DIE(EXIT_RUNTIME, "NCCL: an exchange failed in '%s': %s (%s)", watchdog_place(),
           ncclGetErrorString(error), ncclGetLastError(s->nccl));
+    }
     nanosleep(&pause, NULL);
   }
   return NULL;
@@ -70,9 +74,8 @@ static void join(struct comm *comm, struct nccl_state *s) {
 }
 
 static void open_with(struct comm *comm, const struct transport *transport) {
-  /* NVLink multicast has been seen to hang; NCCL's own warnings belong in the log. */
-  setenv("NCCL_NVLS_ENABLE", "0", 0);
-  setenv("NCCL_DEBUG", "WARN", 0);
+  setenv("NCCL_NVLS_ENABLE", "0", 0); /* NVLink multicast has been seen to hang */
+  nccl_messages_start();
   struct nccl_state *s = NEW_ZERO(struct nccl_state, 1);
   comm->via = transport;
   comm->via_state = s;
@@ -106,7 +109,7 @@ static void close_nccl(struct comm *comm) {
     CHECK_CUDA(cudaEventDestroy(s->done));
     CHECK_CUDA(cudaStreamDestroy(s->stream));
   }
-  peer_close(s->peer);
+  peer_close(s->peer, comm);
   halo_device_free(&s->halo);
   gpu_free(s->segment);
   mem_free(s);
@@ -143,12 +146,13 @@ static void exchange_begin(const struct comm *comm, const struct halo *h, void *
                            size_t row_bytes) {
   struct nccl_state *s = comm->via_state;
   if (h->n_peers == 0 && !s->peer) return;
-  const eidx n_pack = h->all ? 0 : h->send_ptr[h->n_peers];
-  halo_device_prepare(&s->halo, h, (size_t)n_pack * row_bytes, 0);
-  char *halo_rows = (char *)rows + (size_t)n_own * row_bytes, *packed = s->halo.packed;
+  const struct halo_device *d = halo_device_of(&s->halo, h, row_bytes, false);
+  const bool by_peer = s->peer && peer_serves(s->peer, comm, h, n_own);
+  char *halo_rows = (char *)rows + (size_t)n_own * row_bytes, *packed = d->packed;
+  if (h->n_peers == 0 && !by_peer) return;
   follow_work(s);
-  rows_pack(s->stream, rows, s->halo.send_row, n_pack, (int64_t)row_bytes / 4, packed);
-  if (s->peer) {
+  if (packed) rows_pack(s->stream, rows, d->send_row, d->n_send, (int64_t)row_bytes / 4, packed);
+  if (by_peer) {
     peer_make_ready(s->peer, s->stream);
     peer_send_rows(s->peer, comm, h, rows, n_own, row_bytes, packed, s->stream);
     arrived(s);
@@ -173,11 +177,13 @@ static void reduce_begin(const struct comm *comm, const struct halo *h, float *r
   struct nccl_state *s = comm->via_state;
   if (h->n_peers == 0 && !s->peer) return;
   const size_t row_bytes = (size_t)width * sizeof(float);
-  halo_device_prepare(&s->halo, h, 0, (size_t)h->send_ptr[h->n_peers] * row_bytes);
+  const struct halo_device *d = halo_device_of(&s->halo, h, row_bytes, false);
+  const bool by_peer = s->peer && peer_serves(s->peer, comm, h, n_own);
   const char *halo_rows = (const char *)rows + (size_t)n_own * row_bytes;
-  char *in = s->halo.arrived;
+  char *in = d->arrived;
+  if (h->n_peers == 0 && !by_peer) return;
   follow_work(s);
-  if (s->peer) {
+  if (by_peer) {
     peer_make_ready(s->peer, s->stream);
     peer_send_gradients(s->peer, comm, h, rows, n_own, row_bytes, in, s->stream);
     arrived(s);
@@ -198,7 +204,7 @@ static void reduce_end(const struct comm *comm, const struct halo *h, float *row
   if (h->n_peers == 0) return;
   struct nccl_state *s = comm->via_state;
   wait_for_arrival(s);
-  halo_device_add(&s->halo, h, rows, width);
+  halo_device_add(halo_device_of(&s->halo, h, (size_t)width * sizeof(float), false), h, rows, width);
 }
 
 /* ---- sums ---- */

@@ -12,9 +12,10 @@
 /* The mpi transport works on a staged array whose own rows are just the rows to send, in order. */
 struct staged_state {
   void *mpi; /* the mpi transport's own state */
-  struct halo_device halo;
-  struct halo image; /* the halo with send_row = 0, 1, 2 ..., packed whether or not all rows go */
-  char *stage;       /* pinned: [n_send + n_recv] rows, or a piece of a sum */
+  struct halo_device *halo;
+  const struct halo_device *now; /* of the exchange under way */
+  struct halo image;             /* the halo with send_row = 0, 1, 2 ..., packed whether or not all rows go */
+  char *stage;                   /* pinned: [n_send + n_recv] rows, or a piece of a sum */
   size_t stage_bytes;
   void *rows; /* of the exchange under way */
   lidx n_own;
@@ -56,16 +57,14 @@ static void stage_for(struct staged_state *s, size_t bytes) {
 }
 
 static void prepare(struct staged_state *s, const struct halo *h, size_t row_bytes) {
-  const eidx n_send = h->send_ptr[h->n_peers], n_recv = h->recv_ptr[h->n_peers];
-  const bool fresh = s->halo.of != h->id;
-  halo_device_prepare(&s->halo, h, (size_t)n_send * row_bytes, (size_t)n_send * row_bytes);
-  stage_for(s, (size_t)(n_send + n_recv) * row_bytes);
-  if (!fresh) return;
+  s->now = halo_device_of(&s->halo, h, row_bytes, true);
+  stage_for(s, (size_t)(s->now->n_send + s->now->n_recv) * row_bytes);
+  if (s->image.id == h->id) return;
   mem_free(s->image.send_row);
   s->image = *h;
   s->image.all = false;
-  s->image.send_row = NEW(lidx, n_send);
-  for (eidx i = 0; i < n_send; i++) s->image.send_row[i] = (lidx)i;
+  s->image.send_row = NEW(lidx, s->now->n_send);
+  for (eidx i = 0; i < s->now->n_send; i++) s->image.send_row[i] = (lidx)i;
 }
 
 static void exchange_begin(const struct comm *comm, const struct halo *h, void *rows, lidx n_own,
@@ -73,11 +72,11 @@ static void exchange_begin(const struct comm *comm, const struct halo *h, void *
   if (h->n_peers == 0) return;
   struct staged_state *s = comm->via_state;
   prepare(s, h, row_bytes);
-  rows_pack(gpu_stream(), rows, s->halo.send_row, s->halo.n_send, (int64_t)row_bytes / 4, s->halo.packed);
-  gpu_get(s->stage, s->halo.packed, (size_t)s->halo.n_send * row_bytes);
+  rows_pack(gpu_stream(), rows, s->now->send_row, s->now->n_send, (int64_t)row_bytes / 4, s->now->packed);
+  gpu_get(s->stage, s->now->packed, (size_t)s->now->n_send * row_bytes);
   s->rows = rows, s->n_own = n_own, s->row_bytes = row_bytes;
   const struct comm view = mpi_view(comm);
-  transport_mpi.exchange_begin(&view, &s->image, s->stage, (lidx)s->halo.n_send, row_bytes);
+  transport_mpi.exchange_begin(&view, &s->image, s->stage, (lidx)s->now->n_send, row_bytes);
 }
 
 static void exchange_end(const struct comm *comm, const struct halo *h) {
@@ -85,8 +84,8 @@ static void exchange_end(const struct comm *comm, const struct halo *h) {
   struct staged_state *s = comm->via_state;
   const struct comm view = mpi_view(comm);
   transport_mpi.exchange_end(&view, &s->image);
-  gpu_put((char *)s->rows + (size_t)s->n_own * s->row_bytes, s->stage + (size_t)s->halo.n_send * s->row_bytes,
-          (size_t)s->halo.n_recv * s->row_bytes);
+  gpu_put((char *)s->rows + (size_t)s->n_own * s->row_bytes, s->stage + (size_t)s->now->n_send * s->row_bytes,
+          (size_t)s->now->n_recv * s->row_bytes);
 }
 
 static void reduce_begin(const struct comm *comm, const struct halo *h, float *rows, lidx n_own, int width) {
@@ -94,11 +93,11 @@ static void reduce_begin(const struct comm *comm, const struct halo *h, float *r
   struct staged_state *s = comm->via_state;
   const size_t row_bytes = (size_t)width * sizeof(float);
   prepare(s, h, row_bytes);
-  memset(s->stage, 0, (size_t)s->halo.n_send * row_bytes);
-  gpu_get(s->stage + (size_t)s->halo.n_send * row_bytes, rows + (size_t)n_own * (size_t)width,
-          (size_t)s->halo.n_recv * row_bytes);
+  memset(s->stage, 0, (size_t)s->now->n_send * row_bytes);
+  gpu_get(s->stage + (size_t)s->now->n_send * row_bytes, rows + (size_t)n_own * (size_t)width,
+          (size_t)s->now->n_recv * row_bytes);
   const struct comm view = mpi_view(comm);
-  transport_mpi.reduce_begin(&view, &s->image, (float *)s->stage, (lidx)s->halo.n_send, width);
+  transport_mpi.reduce_begin(&view, &s->image, (float *)s->stage, (lidx)s->now->n_send, width);
 }
 
 static void reduce_end(const struct comm *comm, const struct halo *h, float *rows, int width) {
@@ -106,8 +105,8 @@ static void reduce_end(const struct comm *comm, const struct halo *h, float *row
   struct staged_state *s = comm->via_state;
   const struct comm view = mpi_view(comm);
   transport_mpi.reduce_end(&view, &s->image, (float *)s->stage, width);
-  gpu_put(s->halo.arrived, s->stage, (size_t)s->halo.n_send * (size_t)width * sizeof(float));
-  halo_device_add(&s->halo, h, rows, width);
+  gpu_put(s->now->arrived, s->stage, (size_t)s->now->n_send * (size_t)width * sizeof(float));
+  halo_device_add(s->now, h, rows, width);
 }
 
 enum { PIECE = 1 << 22 }; /* floats summed at a time */
