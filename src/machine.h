@@ -28,8 +28,10 @@ struct machine {
   double row_rate;   /* bytes a second of rows read or written in order */
   double train_step; /* the whole training step around the recurrence: fixed seconds, */
   double readout;    /* and operations a second of its readout */
-  /* A LIF step takes step + N neuron, and if any fire active + events event. */
-  double lif_step, lif_neuron, lif_active, lif_event;
+  /* A LIF step takes step + N neuron, and if any fire active + N active_neuron + events event; neurons beyond
+   * those that stay on chip cost more, and so do events, up to twice. */
+  double lif_step, lif_neuron, lif_active, lif_active_neuron, lif_event;
+  double lif_on_chip, lif_neuron_beyond, lif_active_beyond;
   int n_links;
   struct link link[MACHINE_LINKS];
 };

@@ -22,6 +22,15 @@ static double together(const struct plan_layout *l, const struct plan_share *s, 
 
 /* ---- LIF ---- */
 
+static double lif_work(const struct machine *m, double neurons, bool active, double events) {
+  const double beyond = fmax(neurons - m->lif_on_chip, 0), within = neurons - beyond;
+  const double idle = within * m->lif_neuron + beyond * m->lif_neuron_beyond;
+  if (!active) return idle;
+  const double stretch = neurons > 0 ? 1 + beyond / neurons : 1;
+  return idle + m->lif_active + within * m->lif_active_neuron + beyond * m->lif_active_beyond +
+         events * m->lif_event * stretch;
+}
+
 static struct plan_step simulate_share(const struct plan_graph *g, const struct plan_layout *l,
                                        const struct plan_share *s, double active) {
   const struct machine *m = l->machine;
@@ -29,9 +38,7 @@ static struct plan_step simulate_share(const struct plan_graph *g, const struct 
   const double events = spikes * edges / (double)(g->n_nodes ? g->n_nodes : 1);
   const double host = g->parts > g->per_host ? g->per_host : g->parts;
   struct plan_step step = {0};
-  step.compute = m->lif_step + ((double)s->n_own * m->lif_neuron + (spikes >= 1 ? m->lif_active : 0) +
-                                events * m->lif_event) /
-                                   l->threads;
+  step.compute = m->lif_step + lif_work(m, (double)s->n_own, spikes >= 1, events) / l->threads;
   /* Lists of 4-byte rows, once per minimum delay, and at least an empty one. */
   const double list = 4 * spikes * g->min_delay / g->parts;
   const double near = (host - 1) * fmax(list, 4), far = (g->parts - host) * fmax(list, 4);

@@ -13,14 +13,25 @@
 
 static int reading = -1; /* our end of the pipe */
 
+static void say(const char *host, char *line) {
+  if (line[0]) fprintf(stderr, "fascicle: rank %d on %s: NCCL says: %s\n", fail_rank(), host, line);
+}
+
+/* Without stdio: a stream that waits for input would hold up exit(). */
 static void *tell(void *unused) {
   (void)unused;
-  char host[256] = "?", line[4096];
+  enum { ROOM = 4096 };
+  char host[256] = "?", text[ROOM];
+  size_t held = 0;
+  ssize_t n;
   gethostname(host, sizeof host - 1);
-  FILE *messages = fdopen(reading, "r");
-  while (messages && fgets(line, sizeof line, messages)) {
-    line[strcspn(line, "\n")] = 0;
-    if (line[0]) fprintf(stderr, "fascicle: rank %d on %s: NCCL says: %s\n", fail_rank(), host, line);
+  while ((n = read(reading, text + held, ROOM - 1 - held)) > 0) {
+    text[held += (size_t)n] = 0;
+    char *line = text, *end;
+    for (; (end = strchr(line, '\n')); line = end + 1) *end = 0, say(host, line);
+    held = strlen(line);
+    if (held == ROOM - 1) say(host, line), held = 0;
+    memmove(text, line, held);
   }
   return NULL;
 }
