@@ -172,6 +172,17 @@ static bool trains(const struct plan_request *r) {
   return !strcmp(r->kind, "train");
 }
 
+/* Local rows are counted in 31 bits, edges on a GPU in 32. */
+static bool can_count(const struct plan_request *r, const struct answer *a) {
+  const struct plan_share *s = plan_largest(&a->graph);
+  const bool gpu = strcmp(r->machine.name, "cpu") != 0;
+  return s->n_own + s->n_halo <= INT32_MAX && (!gpu || s->near + s->far <= UINT32_MAX - 65536);
+}
+
+static bool fits(const struct plan_request *r, const struct answer *a) {
+  return a->memory.total <= a->limit && can_count(r, a);
+}
+
 /* What `train` would refuse whatever the memory. */
 static struct status can_train(const struct plan_request *r, const struct train_config *c, int parts,
                                const struct plan_graph *graph) {
@@ -250,7 +261,7 @@ static struct status choose(const struct comm *alone, const struct plan_request 
   for (int parts = only ? only : 1; parts <= (only ? only : r->ranks); parts++) {
     if (r->ranks % parts || (!only && r->ranks / parts > c->batch)) continue;
     TRY(try_parts(alone, r, c, parts, a));
-    if (a->memory.total <= a->limit) break;
+    if (fits(r, a)) break;
   }
   stream_instead(r, a);
   return check_streamed(r, a);
@@ -275,7 +286,7 @@ static json_t *answer_json(const struct plan_request *r, const struct answer *a)
       (json_int_t)a->graph.needed, "largest_part", "rows", (json_int_t)s->n_own, "halo_rows",
       (json_int_t)s->n_halo, "halo_rows_of_host", (json_int_t)s->n_halo_host, "near_edges",
       (json_int_t)s->near, "far_edges", (json_int_t)s->far, "peers", s->peers, "bytes", items, "total_bytes",
-      (json_int_t)a->memory.total, "limit_bytes", (json_int_t)a->limit, "fits", a->memory.total <= a->limit,
+      (json_int_t)a->memory.total, "limit_bytes", (json_int_t)a->limit, "fits", fits(r, a),
       "host_bytes_per_step", (json_int_t)a->step.bytes_host, "network_bytes_per_step",
       (json_int_t)a->step.bytes_network, "compute_seconds", a->step.compute, "exchange_seconds",
       a->step.exchange, "window_seconds", a->step.window, "gradient_seconds", a->step.gradients,
@@ -318,13 +329,20 @@ static struct status refuse(const struct comm *alone, const struct plan_request 
   for (int parts = a->graph.parts * 2; parts <= a->graph.parts * 64; parts *= 2) {
     if (wider.ranks % parts) wider.ranks = parts;
     TRY(try_parts(alone, &wider, c, parts, &other));
-    if (other.memory.total > a->limit) continue;
+    if (!fits(&wider, &other)) continue;
     snprintf(remedy, sizeof remedy, "--parts %d on %lld ranks (%.2f GiB each), or --memory %.1f", parts,
              (long long)wider.ranks, (double)other.memory.total / 0x1p30,
              (double)a->memory.total / 0x1p30 + 0.05);
     break;
   }
   plan_graph_free(&other.graph);
+  if (!can_count(r, a))
+    return failure(
+        EXIT_USAGE,
+        "plan: a rank would hold %lld rows and %lld edges, more than 2,147,483,647 rows or (on a GPU) "
+        "4,294,901,759 edges; use more --parts",
+        (long long)(plan_largest(&a->graph)->n_own + plan_largest(&a->graph)->n_halo),
+        (long long)(plan_largest(&a->graph)->near + plan_largest(&a->graph)->far));
   return failure(EXIT_USAGE, "plan: a rank needs %.2f GiB and has %.2f GiB; it would fit with %s",
                  (double)a->memory.total / 0x1p30, (double)a->limit / 0x1p30, remedy);
 }
@@ -342,7 +360,7 @@ static struct status plan(const struct comm *alone, struct plan_request *r) {
     free(line), json_decref(facts);
   } else
     print_answer(r, &a);
-  struct status s = a.memory.total <= a.limit ? fine() : refuse(alone, r, &config, &a);
+  struct status s = fits(r, &a) ? fine() : refuse(alone, r, &config, &a);
   plan_graph_free(&a.graph);
   return s;
 }

@@ -62,10 +62,10 @@ static void arrays_to_device(struct recur_device *d, const struct recur_net *net
 static struct status open(const struct recur_net *net, int n_threads, struct recur **state) {
   (void)n_threads;
   const struct graph *g = net->graph;
-  if (g->near.n_edges + g->far.n_edges > UINT32_MAX)
+  if (g->near.n_edges + g->far.n_edges > RECUR_MOST_EDGES)
     return failure(EXIT_RUNTIME,
                    "--device cuda: %lld edges on one GPU, at most %u; use more ranks with --parts",
-                   (long long)(g->near.n_edges + g->far.n_edges), UINT32_MAX);
+                   (long long)(g->near.n_edges + g->far.n_edges), RECUR_MOST_EDGES);
   struct recur *r = NEW_ZERO(struct recur, 1);
   r->want_gradient = net->want_gradient;
   r->d = (struct recur_device){.batch = net->shape.batch,

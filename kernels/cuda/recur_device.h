@@ -51,6 +51,9 @@ struct recur_shape_on_device {
 };
 struct recur_shape_on_device recur_device_shape(int batch);
 enum { RECUR_THREADS = 256 };
+/* Edges are counted in 32 bits on a device, and groups look ahead past the end of their rows by less than
+ * this margin. */
+#define RECUR_MOST_EDGES (UINT32_MAX - 65536u)
 
 enum recur_part { RECUR_ALL, RECUR_NEAR_ONLY, RECUR_FAR_LAST };
 

@@ -46,8 +46,8 @@ static void fill(struct recur_gpu *t, const struct recur_net *net, const eidx *c
 struct recur_gpu_result recur_gpu_open(const struct recur_net *net, const eidx *caller, int device,
                                        struct recur_gpu **tables) {
   *tables = NULL;
-  if (net->graph->near.n_edges > UINT32_MAX)
-    return (struct recur_gpu_result){RECUR_GPU_ERROR, "more than 2^32 - 1 edges on one GPU"};
+  if (net->graph->near.n_edges > RECUR_MOST_EDGES)
+    return (struct recur_gpu_result){RECUR_GPU_ERROR, "more than 2^32 - 65,537 edges on one GPU"};
   struct recur_gpu *t = calloc(1, sizeof *t);
   if (!t || !host_has_room(net->graph)) {
     free(t);
