@@ -121,6 +121,18 @@ static void keep_attributes_in_header(hid_t creation) {
   H5Pset_attr_phase_change(creation, 1000, 500);
 }
 
+/* With the blank: "sblock" stands in the words for a file cut short. */
+static bool about_locks(const char *reason) {
+  return strstr(reason, " lock") != NULL;
+}
+
+static struct status lock_failure(int code, const char *path, const char *reason) {
+  return failure(code,
+                 "%s: cannot lock the file (%s): another program is writing it, or this file system has no "
+                 "locks; in that case set HDF5_USE_FILE_LOCKING=FALSE",
+                 path, reason);
+}
+
 struct status h5_create(const char *path, struct h5_file *file) {
   silence();
   *file = (struct h5_file){.writing = true};
@@ -134,10 +146,12 @@ struct status h5_create(const char *path, struct h5_file *file) {
   errno = 0;
   file->id = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
   const int why = errno;
+  char reason[256];
+  h5_reason(reason, sizeof reason); /* before any other call: each one forgets it */
   H5Pclose(access), H5Pclose(creation);
   if (file->id < 0) {
-    char reason[256];
-    h5_reason(reason, sizeof reason);
+    unlink(path); /* it may have been made, and be empty */
+    if (about_locks(reason)) return lock_failure(EXIT_OUTPUT, path, reason);
     return failure(EXIT_OUTPUT, "%s: cannot write: %s", path, why ? strerror(why) : reason);
   }
   file->path = mem_string(path);
@@ -147,7 +161,7 @@ struct status h5_create(const char *path, struct h5_file *file) {
 }
 
 /* Why a file did not open, in words that lead to a remedy. */
-static struct status open_failure(const char *path, int why) {
+static struct status open_failure(const char *path) {
   char reason[256];
   const bool by_system = reason_of(reason, sizeof reason);
   FILE *plain = fopen(path, "rbe");
@@ -161,11 +175,7 @@ static struct status open_failure(const char *path, int why) {
   if (!got) return failure(EXIT_INPUT, "%s: the file is empty", path);
   if (got < sizeof head || memcmp(head, magic, sizeof head))
     return failure(EXIT_INPUT, "%s: not an HDF5 file", path);
-  if (strstr(reason, " lock")) /* with the blank: "sblock" stands in the words for a file cut short */
-    return failure(EXIT_INPUT,
-                   "%s: cannot lock the file (%s): another program is writing it, or this file system has no "
-                   "locks; in that case set HDF5_USE_FILE_LOCKING=FALSE",
-                   path, why ? strerror(why) : reason);
+  if (about_locks(reason)) return lock_failure(EXIT_INPUT, path, reason);
   if (by_system) return failure(EXIT_INPUT, "%s: cannot open: %s", path, reason);
   return failure(EXIT_INPUT, "%s: the file is damaged or was cut short: %s", path, reason);
 }
@@ -173,9 +183,8 @@ static struct status open_failure(const char *path, int why) {
 struct status h5_open(const char *path, struct h5_file *file) {
   silence();
   *file = (struct h5_file){0};
-  errno = 0;
   file->id = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-  if (file->id < 0) return open_failure(path, errno);
+  if (file->id < 0) return open_failure(path);
   file->path = mem_string(path);
   h5_set_links(file);
   return fine();

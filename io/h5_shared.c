@@ -52,10 +52,10 @@ struct status h5_open_shared(const struct comm *comm, const char *path, struct h
   watchdog_pause("HDF5 open");
   file->id = H5Fopen(path, H5F_ACC_RDWR, access);
   watchdog_resume();
+  char reason[256];
+  h5_reason(reason, sizeof reason); /* before any other call: each one forgets it */
   H5Pclose(access);
   if (file->id < 0) {
-    char reason[256];
-    h5_reason(reason, sizeof reason);
     s = failure(EXIT_OUTPUT, "%s: cannot open through MPI-IO: %s", path, reason);
   }
   s = agree(comm, s);

@@ -1,4 +1,5 @@
 /* Parse, choose, dispatch. */
+#include "launch.h"
 #include "log.h"
 #include "options.h"
 #include "verbs.h"
@@ -31,17 +32,6 @@ static bool wants_help(int argc, char **argv) {
   return false;
 }
 
-/* Every rank must run the same words; else the first collective would hang. */
-static struct status same_words(const struct comm *world, int argc, char **argv) {
-  char words[8192] = "";
-  size_t at = 0;
-  for (int i = 1; i < argc && at < sizeof words; i++)
-    at += (size_t)snprintf(words + at, sizeof words - at, "%s\n", argv[i]);
-  if (comm_equal(world, words, sizeof words)) return fine();
-  return failure(EXIT_USAGE,
-                 "the ranks were started with different command lines; give all ranks the same words");
-}
-
 static int run(const struct verb *verb, struct comm *world, int argc, char **argv) {
   struct status s = verb->run(world, argc, argv);
   if (s.code == HELP_SHOWN) return EXIT_FINE;
@@ -64,7 +54,7 @@ int main(int argc, char **argv) {
   if (wants_help(argc, argv)) return run(verb, &alone, argc - 1, argv + 1);
   struct comm world = comm_start(&argc, &argv);
   log_start(world.rank, false);
-  struct status s = same_words(&world, argc, argv);
+  struct status s = launch_check(&world, argc, argv);
   if (s.code) log_error(s.text);
   comm_finish(&world, s.code ? s.code : run(verb, &world, argc - 1, argv + 1));
 }

@@ -20,23 +20,29 @@ int int_from(int64_t n, const char *what) {
 
 /* The number of tasks that the launcher promised, and the variable that says so; 0 when there was no
  * launcher. */
-static int promised_tasks(const char **variable) {
-  static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"};
-  *variable = names[0];
-  if (getenv(names[0])) return atoi(getenv(names[0]));
-  *variable = names[1];
-  if (getenv("SLURM_STEP_ID") && getenv(names[1])) return atoi(getenv(names[1]));
+static int promised_tasks(const char **variable, const char **rank) {
+  static const struct {
+    const char *launched, *tasks, *rank; /* variables; PMI_SIZE is that of the launchers of other MPIs */
+  } launcher[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                  {"SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
+                  {"PMI_SIZE", "PMI_SIZE", "PMI_RANK"}};
+  for (size_t i = 0; i < sizeof launcher / sizeof *launcher; i++) {
+    if (!getenv(launcher[i].launched) || !getenv(launcher[i].tasks)) continue;
+    *variable = launcher[i].tasks, *rank = getenv(launcher[i].rank);
+    return atoi(getenv(launcher[i].tasks));
+  }
   return 0;
 }
 
 static void refuse_wrong_launch(int size) {
-  const char *variable;
-  int promised = promised_tasks(&variable);
+  const char *variable, *rank;
+  int promised = promised_tasks(&variable, &rank);
   if (promised == 0 || promised == size) return;
-  fprintf(stderr,
-          "fascicle: %s says %d tasks, but MPI sees %d: the launcher started separate copies; use "
-          "`srun --mpi=pmix` or `mpirun -n %d`\n",
-          variable, promised, size, promised);
+  if (!rank || !strcmp(rank, "0")) /* one line, however many copies there are */
+    fprintf(stderr,
+            "fascicle: %s says %d tasks, but MPI sees %d: the launcher started separate copies; use "
+            "`srun --mpi=pmix` or the mpirun of the MPI that fascicle was built with\n",
+            variable, promised, size);
   fflush(stderr);
   _exit(EXIT_DEVICE);
 }
