@@ -4,6 +4,11 @@
 #include "mem.h"
 #include "watchdog.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
 /* A single transfer stays under 1 GiB: larger ones have failed silently in several MPI libraries. */
 static const int64_t PIECE_BYTES = 1 << 29;
 
@@ -41,28 +46,34 @@ void h5_put(struct h5_file *file, const char *path, enum ftype type, int64_t fir
   CHECK_H5(file, path, H5Dclose(set));
 }
 
+/* What one rank alone cannot open (a folder that its host does not see) is found before the collective call,
+ * which would hold the others. */
+static struct status can_open(const char *path) {
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return failure(EXIT_OUTPUT, "%s: cannot open for writing: %s", path, strerror(errno));
+  close(file);
+  return fine();
+}
+
 struct status h5_open_shared(const struct comm *comm, const char *path, struct h5_file *file) {
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   *file = (struct h5_file){.writing = true, .shared = true};
+  TRY(agree(comm, can_open(path)));
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   if (access < 0 || H5Pset_fapl_mpio(access, comm->mpi, MPI_INFO_NULL) < 0 ||
       H5Pset_all_coll_metadata_ops(access, true) < 0 || H5Pset_coll_metadata_write(access, true) < 0)
     DIE(EXIT_RUNTIME, "%s: HDF5: no access list", path);
-  struct status s = fine();
-  watchdog_pause("HDF5 open");
+  pulse("HDF5 open"); /* no pause: it is quick, and MPI-IO waits for ever when it fails on one rank only */
   file->id = H5Fopen(path, H5F_ACC_RDWR, access);
-  watchdog_resume();
-  char reason[256];
-  h5_reason(reason, sizeof reason); /* before any other call: each one forgets it */
-  H5Pclose(access);
-  if (file->id < 0) {
-    s = failure(EXIT_OUTPUT, "%s: cannot open through MPI-IO: %s", path, reason);
+  if (file->id < 0) { /* fatal: the others may wait within the call */
+    char reason[256];
+    h5_reason(reason, sizeof reason);
+    DIE(EXIT_OUTPUT, "%s: cannot open through MPI-IO: %s", path, reason);
   }
-  s = agree(comm, s);
-  if (s.code) return s; /* a rank that did open keeps its handle: a collective close would hang */
+  H5Pclose(access);
   file->path = mem_string(path);
   h5_set_links(file);
-  return s;
+  return fine();
 }
 
 void h5_put_rows(const struct comm *comm, struct h5_file *file, const char *path, enum ftype type,

@@ -67,8 +67,9 @@ def ranks_of(process, n, seconds=60):
         return [process.pid]
     until = time.time() + seconds
     while True:
-        text = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(process.pid)], capture_output=True, text=True).stdout
-        found = [int(line.split()[0]) for line in text.splitlines() if line.split()[1].startswith("fascicle")]
+        text = subprocess.run(["ps", "-o", "pid=,stat=,comm=", "--ppid", str(process.pid)], capture_output=True, text=True).stdout
+        rows = [line.split() for line in text.splitlines()]
+        found = [int(row[0]) for row in rows if not row[1].startswith("Z") and row[2].startswith("fascicle")]
         if len(found) == n or time.time() > until or process.poll() is not None:
             return found
         time.sleep(0.05)

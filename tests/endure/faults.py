@@ -26,7 +26,7 @@ import numpy as np
 
 LIBRARY = os.environ.get("FAULTY", str(pathlib.Path(FASCICLE).parent / "tests" / "libfaulty.so"))
 LIMIT = 60 # seconds within which a program must end
-RUNTIME, INPUT, OUTPUT = 1, 65, 73
+RUNTIME, INPUT, OUTPUT, WATCHDOG = 1, 65, 73, 71
 WAYS = [("write", "EIO"), ("write", "ENOSPC"), ("write", "EDQUOT"), ("write", "SHORT"), ("read", "EIO"), ("read", "SHORT"),
         ("fsync", "EIO"), ("fsync", "ENOSPC"), ("rename", "EIO"), ("rename", "ENOSPC"), ("open", "EIO"), ("open", "ENOSPC"),
         ("open", "EROFS"), ("fflush", "EIO"), ("fflush", "ENOSPC"), ("flock", "ENOLCK")]
@@ -72,9 +72,9 @@ def copy_run(base, work):
     (work / "run" / "spikes.h5").unlink()
 
 
-SIMULATE = ["simulate", "{base}/graph.h5", "--config", "{base}/lif.json", "--steps", 300, "--checkpoint-every", 80, "--keep", 9,
+SIMULATE = ["simulate", "{base}/graph.h5", "--watchdog", 8, "--config", "{base}/lif.json", "--steps", 300, "--checkpoint-every", 80, "--keep", 9,
             "--output", "{work}/run"]
-TEACH = ["train", "{base}/graph.h5", "--text", "{base}/text.txt", "--output", "{work}/run", "--keep", 9, *sets(TRAIN)]
+TEACH = ["train", "{base}/graph.h5", "--watchdog", 8, "--text", "{base}/text.txt", "--output", "{work}/run", "--keep", 9, *sets(TRAIN)]
 VERBS = [
     Verb("convert", 1, ["g.h5"], "convert", "--edges", "{base}/edges.csv", "--columns", "pre=body_pre,post=body_post,weight=weight",
          "--output", "{work}/g.h5"),
@@ -122,7 +122,7 @@ class Faults:
 
     def work(self, name, index):
         work = self.folder / name
-        work.mkdir()
+        work.mkdir(exist_ok=True)
         if VERBS[index].prepare:
             VERBS[index].prepare(self.base, work)
         return work
@@ -159,8 +159,11 @@ class Faults:
             return "nothing to fail"
         nth = 1 + int(place * calls)
         work = self.work(f"try{number}", index)
-        done = self.run(index, work, self.environment(work, way, nth, rank, sticky))
         what = f"{verb.name} on {verb.ranks}: {' '.join(way)} at call {nth} of {calls} of rank {rank}{', and after' if sticky else ''}"
+        try:
+            done = self.run(index, work, self.environment(work, way, nth, rank, sticky))
+        except subprocess.TimeoutExpired as error:
+            fail(f"{what}: not over after {LIMIT} s: {error.stderr}")
         try:
             outcome = self.judge(index, work, way, done)
         except Exception as error:
@@ -171,19 +174,22 @@ class Faults:
         shutil.rmtree(work)
         return outcome
 
-    def judge(self, index, work, way, done):
+    def judge(self, index, work, way, done, reached=None, make_room=lambda: None):
+        """Did it end or go on as it should? `make_room` takes the trouble away, for the resume."""
         verb, truth = VERBS[index], self.reference(index)
-        if not any(line.startswith(way[1]) for line in (work / "hook").read_text().splitlines()):
+        if reached is None and not any(line.startswith(way[1]) for line in (work / "hook").read_text().splitlines()):
             return "not reached" # a count that varies from run to run
         said = [line for line in done.stderr.splitlines() if line.startswith("fascicle:") and "warning" not in line]
         check("ORTE_ERROR" not in done.stderr and "MPI_ABORT" not in done.stderr, "MPI's words stand around ours")
         if done.returncode:
-            check(done.returncode in (RUNTIME, INPUT, OUTPUT), "an undocumented exit code")
-            check(len(said) == 1, len(said), "lines that say why")
+            check(done.returncode in (RUNTIME, INPUT, OUTPUT) or (done.returncode == WATCHDOG and verb.ranks > 1), "an undocumented exit code")
+            most = verb.ranks if done.returncode == WATCHDOG else 1
+            check(1 <= len(said) <= most, len(said), "lines that say why")
             check(way[1] != "SHORT" or verb.resumes, "half a transfer is no failure") # MPI-IO, in checkpoints, says it is one
             check(way[0] in ("read", "open", "flock") or done.returncode != INPUT, "blames the input")
         else:
             check(not said, "says that it failed, and ends with 0")
+        make_room()
         present = dict(self.finished(work))
         for name, path in present.items():
             check(name in truth, name, "is no file of this verb")
@@ -211,7 +217,8 @@ def main():
             except Exception as error:
                 failures.append(f"{number}: {error}")
                 print("FAILED", failures[-1], flush=True)
-        record("faults", injected=count, seed=seed, outcomes=dict(sorted(outcomes.items())), failed=len(failures))
+        injected = sum(n for outcome, n in outcomes.items() if outcome not in ("nothing to fail", "not reached")) + len(failures)
+        record("faults", injected=injected, seed=seed, outcomes=dict(sorted(outcomes.items())), failed=len(failures))
         sys.exit(1 if failures else 0)
 
 

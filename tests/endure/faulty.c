@@ -1,16 +1,27 @@
 /* A library for LD_PRELOAD that makes one system call of a program fail, as a bad disk would; for tests.
  *
- *   FAULT_CALL   which: read, write, fsync, rename, open, fflush, flock ("read" and "write" stand for pread,
- * preadv ... too, "flock" for locks by fcntl) FAULT_KIND   EIO, ENOSPC, EDQUOT ...: it fails; SHORT: it does
- * half of what it was asked for FAULT_NTH    the how manieth of these calls, from 1; 0: none fails, they are
- * only counted FAULT_STICKY 1: all later ones too FAULT_PATH   only files whose path holds this text
- *   FAULT_RANK   only on this rank
- *   FAULT_LOG    a file that gets a line when the call fails, and the number of calls at the end
- *   CLOCK_JUMP   seconds by which the wall clock jumps at the CLOCK_NTH-th look at it; the monotonic one does
- * not */
+ *   FAULT_CALL    which: read, write, fsync, rename, open, fflush, flock; "read" and "write" stand for pread,
+ *                 preadv ... too, "flock" for locks by fcntl
+ *
+ *   FAULT_KIND    EIO, ENOSPC, EDQUOT ...: it fails; SHORT: it does half of what it was asked for; STALL: the
+ *                 process is stopped
+ *
+ *   FAULT_NTH     the how manieth of these calls, from 1; 0: none fails, they are only counted
+ *
+ *   FAULT_STICKY  1: all later ones too
+ *
+ *   FAULT_PATH    only files whose path holds this text
+ *
+ *   FAULT_RANK    only on this rank
+ *
+ *   FAULT_LOG     a file that gets a line when the call fails, and the number of calls at the end
+ *
+ *   CLOCK_JUMP    seconds by which the wall clock jumps at the CLOCK_NTH-th look at it; the monotonic one
+ * does not */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -64,6 +75,7 @@ static int verdict(const char *call, const char *path) {
   if (!nth || !kind || (number("FAULT_STICKY") ? n < nth : n != nth)) return 0;
   if (n == nth) note(kind, n);
   if (!strcmp(kind, "SHORT")) return 1;
+  if (!strcmp(kind, "STALL")) return raise(SIGSTOP);
   for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
     if (!strcmp(kind, errors[i].name)) errno = errors[i].number;
   return -1;
