@@ -16,8 +16,21 @@ struct way {
   bool uneven;   /* the first rank owns nothing */
 };
 
+/* With TEST_DEVICE=cuda: on a GPU (tests/run_gpu.sh), beside the plain loop. */
+static inline int gpu_ways(struct way *ways) {
+  static bool started;
+  if (!started) CHECK_FINE(backend_cuda.start(0, 1));
+  started = true;
+  ways[0] = (struct way){&lif_plain, 1, false, false};
+  ways[1] = (struct way){backend_cuda.lif, 1, false, false};
+  ways[2] = (struct way){backend_cuda.lif, 1, true, false};
+  return 3;
+}
+
 static inline int all_ways(struct way *ways) {
   int n = 0;
+  const char *device = getenv("TEST_DEVICE");
+  if (device && !strcmp(device, "cuda")) return gpu_ways(ways);
   for (int permuted = 0; permuted < 2; permuted++) {
     ways[n++] = (struct way){&lif_plain, 1, permuted, false};
     ways[n++] = (struct way){backend_cpu.lif, 1, permuted, permuted};

@@ -114,7 +114,10 @@ int lif_device_blocks(const struct lif_device *d);
 void lif_device_run(const struct lif_device *d, int n_blocks, int64_t t, int n, bool delivers,
                     uint32_t *mask);
 
-/* count [n_trials][n] and row [sum of counts], by trial, step, and ascending, from masks. */
+/* count [n_trials][n][chunks] and row [sum of counts], by trial, step, and ascending, from masks. A chunk is
+ * LIF_CHUNK words of a step's mask. */
+enum { LIF_CHUNK = 1024 };
+int lif_device_chunks(const struct lif_device *d);
 void lif_device_list(const struct lif_device *d, int n, const uint32_t *mask, int32_t *count, uint32_t *row);
 
 /* The spikes row [n_spikes] of step t along their out-edges into own rows. One trial only. */

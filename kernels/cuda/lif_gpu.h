@@ -19,7 +19,7 @@ struct lif_leg {
   int64_t step;
   int n, n_trials;
   uint32_t *mask, *row; /* device */
-  int32_t *count;       /* device [trials][steps] */
+  int32_t *count;       /* device [trials][steps][chunks] */
   struct lif_verdict *verdict;
   int32_t *count_here; /* pinned, as count */
   cudaEvent_t done;

@@ -6,6 +6,7 @@
 
 enum { LEG_SPIKES = 1 << 20 };    /* about so many spikes in a leg, so that the last one's copy is short */
 enum { ENOUGH_SPIKES = 1 << 24 }; /* a run returns when it has so many */
+enum { MANY_STEPS = 512 };        /* a small net has room for all its neurons in so many */
 
 /* ---- room ---- */
 
@@ -13,9 +14,9 @@ static void leg_init(struct lif_leg *leg, const struct lif *s) {
   const int64_t steps = (int64_t)s->leg_steps * s->n_trials;
   leg->mask = GPU_ZERO(uint32_t, steps * s->d.n_words);
   leg->row = GPU_ZERO(uint32_t, steps * s->d.n);
-  leg->count = GPU_ZERO(int32_t, steps);
+  leg->count = GPU_ZERO(int32_t, steps * lif_device_chunks(&s->d));
   leg->verdict = gpu_pinned(1, sizeof *leg->verdict);
-  leg->count_here = gpu_pinned(steps, sizeof *leg->count_here);
+  leg->count_here = gpu_pinned(steps * lif_device_chunks(&s->d), sizeof *leg->count_here);
   CHECK_CUDA(cudaEventCreateWithFlags(&leg->done, cudaEventDisableTiming | cudaEventBlockingSync));
 }
 
@@ -51,7 +52,8 @@ void lif_legs_init(struct lif *s) {
   CHECK_CUDA(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking));
   s->mine = NEW_ZERO(struct lif_spikes, s->n_trials);
   s->row_room = NEW_ZERO(int64_t, s->n_trials);
-  for (int k = 0; k < s->n_trials; k++) room_for_rows(s, k, (ENOUGH_SPIKES + 2 * LEG_SPIKES) / s->n_trials);
+  const int64_t rows = (ENOUGH_SPIKES + 2 * LEG_SPIKES) / s->n_trials, small = (int64_t)MANY_STEPS * s->d.n;
+  for (int k = 0; k < s->n_trials; k++) room_for_rows(s, k, rows < small ? rows : small);
   room_for_steps(s, 2 * LIF_LEG_STEPS);
 }
 
@@ -75,7 +77,8 @@ static void leg_start(struct lif *s, struct lif_leg *leg, int64_t step, int n, b
   lif_device_run(&s->d, s->n_blocks, step, n, delivers, leg->mask);
   if (lists) {
     lif_device_list(&s->d, n, leg->mask, leg->count, leg->row);
-    copy_back(leg->count_here, leg->count, (size_t)n * (size_t)leg->n_trials * sizeof *leg->count);
+    const size_t counts = (size_t)n * (size_t)leg->n_trials * (size_t)lif_device_chunks(&s->d);
+    copy_back(leg->count_here, leg->count, counts * sizeof *leg->count);
   }
   copy_back(leg->verdict, s->verdict, sizeof *s->verdict);
   CHECK_CUDA(cudaEventRecord(leg->done, gpu_stream()));
@@ -93,18 +96,24 @@ static struct lif_fault fault_of(const struct lif_leg *leg, int *faulty) {
                             .value = leg->verdict->fault_value};
 }
 
+static int64_t sum_of(const int32_t *count, int64_t n) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += count[i];
+  return sum;
+}
+
 /* A trial's spikes of the leg, `row` on the device, behind those that it has. */
 static void take_rows(struct lif *s, int k, const int32_t *count, int n_steps, const uint32_t *row) {
   struct lif_spikes *mine = &s->mine[k];
-  int64_t n = 0;
-  for (int i = 0; i < n_steps; i++) n += count[i];
+  const int chunks = lif_device_chunks(&s->d);
+  const int64_t n = sum_of(count, (int64_t)n_steps * chunks);
   room_for_rows(s, k, mine->n + n);
   if (n > 0)
     CHECK_CUDA(cudaMemcpyAsync(mine->row + mine->n, row, (size_t)n * sizeof *row, cudaMemcpyDeviceToHost,
                                s->copies));
   for (int i = 0; i < n_steps; i++) {
     mine->step_ptr[mine->n_steps++] = mine->n;
-    mine->n += count[i];
+    mine->n += sum_of(count + (int64_t)i * chunks, chunks);
   }
   mine->step_ptr[mine->n_steps] = mine->n;
 }
@@ -114,7 +123,7 @@ static void take_leg(struct lif *s, const struct lif_leg *leg) {
   room_for_steps(s, s->mine[0].n_steps + leg->n);
   for (int k = 0; k < leg->n_trials; k++) {
     const int64_t before = s->mine[k].n;
-    take_rows(s, k, leg->count_here + (int64_t)k * leg->n, leg->n, row);
+    take_rows(s, k, leg->count_here + (int64_t)k * leg->n * lif_device_chunks(&s->d), leg->n, row);
     row += s->mine[k].n - before;
   }
   s->spikes_per_step = (double)(row - leg->row) / leg->n;

@@ -16,36 +16,44 @@ __device__ int block_sum(int x, int *room) {
   return sum;
 }
 
-/* A block lists a step of a trial; blocks are by trial, then step, masks by step, then trial. */
-__device__ const uint32_t *mask_of(int n_steps, int n_trials, int n_words, const uint32_t *mask) {
-  const int trial = blockIdx.x / n_steps, step = blockIdx.x % n_steps;
-  return mask + ((int64_t)step * n_trials + trial) * n_words;
+/* A block lists a chunk of LIF_CHUNK words of a step of a trial. Counts stand by trial, step, chunk; masks by
+ * step, trial, word. */
+struct chunk {
+  const uint32_t *mask;
+  int first_word, n_words;
+};
+
+__device__ chunk chunk_of(int n_steps, int n_trials, int n_words, const uint32_t *mask) {
+  const int first = blockIdx.x * LIF_CHUNK, trial = blockIdx.y / n_steps, step = blockIdx.y % n_steps;
+  return chunk{mask + ((int64_t)step * n_trials + trial) * n_words + first, first,
+               min(LIF_CHUNK, n_words - first)};
 }
 
 __global__ void __launch_bounds__(LIST_THREADS)
     count_kernel(int n_steps, int n_trials, int n_words, const uint32_t *mask, int32_t *count) {
   __shared__ int room[LIST_THREADS / WARP];
-  const uint32_t *mine = mask_of(n_steps, n_trials, n_words, mask);
+  const chunk c = chunk_of(n_steps, n_trials, n_words, mask);
   int n = 0;
-  for (int w = threadIdx.x; w < n_words; w += LIST_THREADS) n += __popc(mine[w]);
+  for (int w = threadIdx.x; w < c.n_words; w += LIST_THREADS) n += __popc(c.mask[w]);
   n = block_sum(n, room);
-  if (threadIdx.x == 0) count[blockIdx.x] = n;
+  if (threadIdx.x == 0) count[blockIdx.y * gridDim.x + blockIdx.x] = n;
 }
 
-/* Each thread lists a run of words; where it begins follows from the counts of the threads before it. */
+/* Each thread lists a run of words; where it begins follows from the counts of the chunks and threads before
+ * it. */
 __global__ void __launch_bounds__(LIST_THREADS)
     list_kernel(int n_steps, int n_trials, int n_words, int64_t first, const uint32_t *mask,
                 const int32_t *count, uint32_t *row) {
   __shared__ int room[LIST_THREADS / WARP], before[LIST_THREADS];
-  const uint32_t *mine = mask_of(n_steps, n_trials, n_words, mask);
-  const int block = blockIdx.x, run = (n_words + LIST_THREADS - 1) / LIST_THREADS;
+  const chunk c = chunk_of(n_steps, n_trials, n_words, mask);
+  const int block = blockIdx.y * gridDim.x + blockIdx.x, run = (c.n_words + LIST_THREADS - 1) / LIST_THREADS;
   if (count[block] == 0) return;
-  int64_t base = 0;
+  int base = 0;
   for (int k = threadIdx.x; k < block; k += LIST_THREADS) base += count[k];
-  base = block_sum((int)base, room);
-  const int from = threadIdx.x * run, to = min(from + run, n_words);
+  base = block_sum(base, room);
+  const int from = min((int)threadIdx.x * run, c.n_words), to = min(from + run, c.n_words);
   int n = 0;
-  for (int w = from; w < to; w++) n += __popc(mine[w]);
+  for (int w = from; w < to; w++) n += __popc(c.mask[w]);
   before[threadIdx.x] = n;
   __syncthreads();
   for (int d = 1; d < LIST_THREADS; d *= 2) {
@@ -56,14 +64,18 @@ __global__ void __launch_bounds__(LIST_THREADS)
   }
   uint32_t *at = row + base + before[threadIdx.x] - n;
   for (int w = from; w < to; w++)
-    for (uint32_t bits = mine[w]; bits; bits &= bits - 1)
-      *at++ = (uint32_t)(first + (int64_t)w * WARP + __ffs(bits) - 1);
+    for (uint32_t bits = c.mask[w]; bits; bits &= bits - 1)
+      *at++ = (uint32_t)(first + (int64_t)(c.first_word + w) * WARP + __ffs(bits) - 1);
 }
 
 } // namespace
 
+int lif_device_chunks(const struct lif_device *d) {
+  return d->n_words > LIF_CHUNK ? (d->n_words + LIF_CHUNK - 1) / LIF_CHUNK : 1;
+}
+
 void lif_device_list(const struct lif_device *d, int n, const uint32_t *mask, int32_t *count, uint32_t *row) {
-  const int blocks = n * d->n_trials;
+  const dim3 blocks(lif_device_chunks(d), n * d->n_trials);
   count_kernel<<<blocks, LIST_THREADS, 0, gpu_stream()>>>(n, d->n_trials, d->n_words, mask, count);
   CHECK_CUDA(cudaGetLastError());
   list_kernel<<<blocks, LIST_THREADS, 0, gpu_stream()>>>(n, d->n_trials, d->n_words, d->first, mask, count,

@@ -228,7 +228,7 @@ static void check_overflow(const struct vector *v, const struct way *way) {
   place_init(&p, &world, &v->edges, way);
   struct lif_run *run = open_run(&p, &world, way, &v->params, NULL, 0, 0);
   start_from(run, &world, v->potential, v->counter, 0);
-  int64_t *fired = NEW(int64_t, v->n + 1);
+  int64_t *fired = NEW(int64_t, v->n * v->n_steps + 1);
   struct lif_batch batch = {.fault.step = LIF_NO_FAULT};
   for (int64_t t = 0; t < v->n_steps && batch.fault.step == LIF_NO_FAULT; t += batch.n_steps) {
     lif_batch(run, &world, v->n_steps - t, REQUEST_NONE, &batch);
