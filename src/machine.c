@@ -57,7 +57,8 @@ static struct status take_rates(const json_t *json, const char *where, struct ma
                   {"lif_event_seconds", &m->lif_event, false},
                   {"lif_on_chip_neurons", &m->lif_on_chip, false},
                   {"lif_neuron_beyond_seconds", &m->lif_neuron_beyond, false},
-                  {"lif_active_beyond_seconds", &m->lif_active_beyond, false}};
+                  {"lif_active_beyond_seconds", &m->lif_active_beyond, false},
+                  {"lif_host_event_seconds", &m->lif_host_event, false}};
   for (size_t i = 0; i < sizeof constant / sizeof *constant; i++)
     TRY(take(json, where, constant[i].key, constant[i].rate ? 1 : 0, constant[i].to));
   m->memory = (int64_t)memory;

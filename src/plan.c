@@ -46,11 +46,12 @@ struct plan_request {
 struct answer {
   struct plan_graph graph;
   struct plan_training training;
-  struct plan_memory memory;
+  struct plan_memory memory, host; /* of a rank, on its device; what a simulation takes beside a GPU */
   struct plan_step step;
   int64_t limit;
-  bool streamed;   /* edges stay in the file */
-  bool streamable; /* they could */
+  bool streamed;     /* edges stay in the file, or in host memory beside a GPU */
+  bool streamable;   /* they could */
+  double host_edges; /* the share of them that a GPU does not keep */
 };
 
 static struct status parse(int argc, char **argv, struct plan_request *r) {
@@ -157,13 +158,13 @@ static struct status count(const struct comm *alone, const struct plan_request *
                                    .parts = parts,
                                    .per_host = per_host};
     plan_guess(job_exchange(&r->job), &a->graph);
-    a->streamable = cpu;
+    a->streamable = true;
     return fine();
   }
   struct connectome_file *file;
   TRY(connectome_open(alone, r->path, &file));
   plan_count(alone, file, parts, per_host, job_exchange(&r->job), &a->graph);
-  a->streamable = cpu && connectome_facts(file)->streamable;
+  a->streamable = !cpu || connectome_facts(file)->streamable;
   connectome_close(file);
   return fine();
 }
@@ -200,10 +201,32 @@ static struct status can_train(const struct plan_request *r, const struct train_
   return fine();
 }
 
-static struct plan_memory streamed_memory(const struct answer *a) {
+/* On a GPU: what it needs, and what is left of the limit keeps edges that it has read. */
+static void simulate_on_device(struct answer *a) {
+  const struct plan_share *share = plan_largest(&a->graph);
+  const int64_t all = 8 * (share->near + share->far);
+  int64_t room = a->limit - plan_device_memory(&a->graph, share, 1, 0).total;
+  room = room < 0 ? 0 : room > all ? all : room;
+  a->memory = plan_device_memory(&a->graph, share, 1, a->streamed ? room : -1);
+  a->host = plan_simulate_memory(&a->graph, share, RECORD_BYTES);
+  a->host_edges = a->streamed && all ? 1 - (double)room / (double)all : 0;
+}
+
+static void simulate_on_cpu(struct answer *a) {
   const struct plan_share *share = plan_largest(&a->graph);
   const int64_t held = plan_held(&a->graph, share, RECORD_BYTES, a->limit);
-  return plan_streamed_memory(&a->graph, share, RECORD_BYTES, held);
+  a->memory = a->streamed ? plan_streamed_memory(&a->graph, share, RECORD_BYTES, held)
+                          : plan_simulate_memory(&a->graph, share, RECORD_BYTES);
+}
+
+static void plan_simulation(const struct plan_request *r, struct answer *a) {
+  struct plan_layout layout = r->layout;
+  if (strcmp(r->machine.name, "cpu"))
+    simulate_on_device(a);
+  else
+    simulate_on_cpu(a);
+  layout.host_edges = a->host_edges;
+  a->step = plan_simulate_step(&a->graph, &layout, r->active);
 }
 
 /* The plan for a given number of parts. */
@@ -214,8 +237,7 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
   const struct plan_share *share = plan_largest(&a->graph);
   const int replicas = (int)r->ranks / parts;
   if (!trains(r)) {
-    a->memory = a->streamed ? streamed_memory(a) : plan_simulate_memory(&a->graph, share, RECORD_BYTES);
-    a->step = plan_simulate_step(&a->graph, &r->layout, r->active);
+    plan_simulation(r, a);
     return fine();
   }
   TRY(can_train(r, c, parts, &a->graph));
@@ -235,8 +257,6 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
 
 static struct status check_streamed(const struct plan_request *r, const struct answer *a) {
   if (!a->streamed || a->streamable) return fine();
-  if (strcmp(r->machine.name, "cpu"))
-    return failure(EXIT_USAGE, "plan: --residency streamed: not on a GPU yet; --device cpu streams");
   return failure(EXIT_USAGE,
                  "plan: --residency streamed: %s has no edges by source to stream from; `fascicle order %s "
                  "--streamable --output NEW.h5` adds them",
@@ -248,7 +268,7 @@ static void stream_instead(const struct plan_request *r, struct answer *a) {
   if (strcmp(r->kind, "simulate") || strcmp(r->residency, "auto") || !a->streamable) return;
   if (a->memory.total <= a->limit) return;
   a->streamed = true;
-  a->memory = streamed_memory(a);
+  plan_simulation(r, a);
 }
 
 /* Splitting the batch is cheaper than splitting the graph: the fewest parts that fit. A simulation of one
@@ -278,7 +298,7 @@ static json_t *answer_json(const struct plan_request *r, const struct answer *a)
   const struct plan_share *s = plan_largest(&a->graph);
   return json_pack(
       "{s:s, s:s, s:I, s:i, s:i, s:i, s:I, s:I, s:b, s:s, s:I, s:{s:I, s:I, s:I, s:I, s:I, s:i}, s:o, s:I, "
-      "s:I, s:b, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:s}",
+      "s:I, s:b, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:s}",
       "job", r->kind, "residency", a->streamed ? "streamed" : "resident", "ranks", (json_int_t)r->ranks,
       "parts", a->graph.parts, "replicas", (int)r->ranks / a->graph.parts, "gpus_per_host",
       r->layout.ranks_per_host, "nodes", (json_int_t)a->graph.n_nodes, "edges", (json_int_t)a->graph.n_edges,
@@ -287,10 +307,11 @@ static json_t *answer_json(const struct plan_request *r, const struct answer *a)
       (json_int_t)s->n_halo, "halo_rows_of_host", (json_int_t)s->n_halo_host, "near_edges",
       (json_int_t)s->near, "far_edges", (json_int_t)s->far, "peers", s->peers, "bytes", items, "total_bytes",
       (json_int_t)a->memory.total, "limit_bytes", (json_int_t)a->limit, "fits", fits(r, a),
-      "host_bytes_per_step", (json_int_t)a->step.bytes_host, "network_bytes_per_step",
-      (json_int_t)a->step.bytes_network, "compute_seconds", a->step.compute, "exchange_seconds",
-      a->step.exchange, "window_seconds", a->step.window, "gradient_seconds", a->step.gradients,
-      "step_seconds", a->step.total, "machine", r->machine.name, "transport", r->layout.host->name);
+      "host_total_bytes", (json_int_t)a->host.total, "host_bytes_per_step", (json_int_t)a->step.bytes_host,
+      "network_bytes_per_step", (json_int_t)a->step.bytes_network, "compute_seconds", a->step.compute,
+      "exchange_seconds", a->step.exchange, "window_seconds", a->step.window, "gradient_seconds",
+      a->step.gradients, "step_seconds", a->step.total, "machine", r->machine.name, "transport",
+      r->layout.host->name);
 }
 
 static void print_answer(const struct plan_request *r, const struct answer *a) {
@@ -305,7 +326,12 @@ static void print_answer(const struct plan_request *r, const struct answer *a) {
     printf("  %-46s %14lld bytes\n", a->memory.item[i].name, (long long)a->memory.item[i].bytes);
   printf("  %-46s %14lld bytes, %.2f of %.2f GiB\n", "total of a rank", (long long)a->memory.total,
          (double)a->memory.total / 0x1p30, (double)a->limit / 0x1p30);
-  if (a->streamed)
+  for (int i = 0; i < a->host.n; i++)
+    printf("  on the host: %-33s %14lld bytes\n", a->host.item[i].name, (long long)a->host.item[i].bytes);
+  if (a->streamed && a->host.n)
+    printf("  edges streamed from host memory: %.0f %% of them are read from there each time\n",
+           100 * a->host_edges);
+  else if (a->streamed)
     printf("  edges streamed from the file; what is not held comes from the page cache while that has it\n");
   if (a->graph.parts > 1)
     printf("  exchange: %s, %.1f %% of an all-gather needed\n", exchange_name(&a->graph),

@@ -99,6 +99,7 @@ struct plan_layout {
   const struct link *host, *network; /* between ranks of a host, and of different hosts */
   int threads;                       /* of a rank; a GPU counts as one */
   int ranks_per_host;
+  double host_edges; /* LIF: the share of events whose edges a GPU reads from host memory */
 };
 
 struct plan_step {

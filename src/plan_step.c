@@ -38,7 +38,8 @@ static struct plan_step simulate_share(const struct plan_graph *g, const struct 
   const double events = spikes * edges / (double)(g->n_nodes ? g->n_nodes : 1);
   const double host = g->parts > g->per_host ? g->per_host : g->parts;
   struct plan_step step = {0};
-  step.compute = m->lif_step + lif_work(m, (double)s->n_own, spikes >= 1, events) / l->threads;
+  const double bus = events * l->host_edges * m->lif_host_event; /* beside the work on events */
+  step.compute = m->lif_step + fmax(lif_work(m, (double)s->n_own, spikes >= 1, events), bus) / l->threads;
   /* Lists of 4-byte rows, once per minimum delay, and at least an empty one. */
   const double list = 4 * spikes * g->min_delay / g->parts;
   const double near = (host - 1) * fmax(list, 4), far = (g->parts - host) * fmax(list, 4);

@@ -66,6 +66,18 @@ with tempfile.TemporaryDirectory() as work:
     # Machines and graphs that are not here, beyond 32 bits.
     facts, _ = plan("--nodes", 70000000, "--edges", 100000000000, "--job", "simulate", "--ranks", 1024, "--parts", 1024, "--device", "h200")
     assert facts["largest_part"]["near_edges"] + facts["largest_part"]["far_edges"] >= 100000000000 // 1024
+    # A simulation on a GPU: all edges there, or in host memory and some of them kept, or refused.
+    gpu = ("--nodes", 211577, "--edges", 24678466, "--job", "simulate", "--device", "h200")
+    whole, _ = plan(*gpu)
+    some, _ = plan(*gpu, "--memory", 0.35)
+    all_kept, _ = plan(*gpu, "--residency", "streamed")
+    assert (whole["residency"], some["residency"], all_kept["residency"]) == ("resident", "streamed", "streamed")
+    assert whole["bytes"]["edges by source"] == 8 * 24678466 == all_kept["bytes"]["edges kept on the device"]
+    assert 0 < some["bytes"]["edges kept on the device"] < 8 * 24678466 and some["total_bytes"] <= 0.35 * 2**30
+    assert min(whole["host_total_bytes"], some["host_total_bytes"]) > 8 * 24678466
+    assert whole["step_seconds"] == all_kept["step_seconds"] < some["step_seconds"]
+    refused, line = plan(*gpu, "--memory", 0.1, code=2)
+    assert not refused["fits"] and "it would fit with" in line, line
     # The fewest parts that fit, the rest replicas.
     facts, _ = plan("--nodes", 5000, "--edges", 500000, "--job", "train", "--ranks", 4, "--memory", 8)
     assert (facts["parts"], facts["replicas"]) == (1, 4)
