@@ -40,8 +40,38 @@ train_like_the_cpu() {
     END { printf "%d steps, losses differ by %.1e at most\n", n, most; exit !(n == 20 && most < 1e-5) }'
 }
 
+# Spikes of a run on the GPU, its edges in the GPU's memory or streamed from the host's, and of five trials at once,
+# are those of the CPU.
+digests() { # RUN...: of each trial
+  grep -h '"record":"merged"' "$@" | sed 's/.*"spikes_digest":"\([0-9a-f]*\)".*/\1/'
+}
+simulate_like_the_cpu() {
+  fascicle generate --nodes 20000 --edges 1000000 --delays 1:8 --output s.h5
+  echo '{"threshold": 400, "decay_shifts": [4], "refractory_steps": 5,
+    "stimulus": [{"neurons": "all", "kind": "poisson", "rate_hz": 10, "weight": 420}]}' >lif.json
+  for way in "cpu auto" "cuda resident" "cuda streamed --memory 0.27"; do
+    read -r device residency more <<<"$way"
+    # shellcheck disable=SC2086
+    fascicle simulate s.h5 --config lif.json --steps 500 --trials 5 --output "sim_${device}_$residency" --device "$device" \
+      --residency "$residency" $more
+    digests "sim_${device}_$residency"/trial_*/metrics.jsonl >"digests_${device}_$residency"
+  done
+  cmp digests_cpu_auto digests_cuda_resident && cmp digests_cpu_auto digests_cuda_streamed
+  fascicle simulate s.h5 --config lif.json --steps 10 --output no --device cuda --memory 0.03 && return 1
+  [ "$(sort -u digests_cpu_auto | wc -l)" = 5 ] && echo "five trials, resident and streamed: equal digests"
+}
+
+# The unit tests of the LIF rules, the oracle's vectors among them, with the GPU in the CPU's place.
+lif_rules() {
+  for name in oracle ways rules; do
+    TEST_DEVICE=cuda TEST_DATA="${TEST_DATA:-$here/data}" "test_lif_$name"
+  done
+}
+
 step "recurrence against float64" gpu_test_recur
 step "LIF against the CPU" gpu_test_lif
+step "LIF, oracle vectors and rules" lif_rules
+step "LIF, simulate against the CPU" simulate_like_the_cpu
 step "LIF, 10,000 steps at full size" gpu_test_lif full
 step "training against the CPU" train_like_the_cpu
 library=$(dirname "$(command -v fascicle)")/libfascicle.so
@@ -70,8 +100,8 @@ if python3 -c 'import torch' 2>/dev/null; then # PyTorch's sparse products at th
 fi
 cat all >>"$results"
 
-printf '\n%-11s %-13s %8s %9s %12s %8s\n' bench case nodes edges microseconds GB
+printf '\n%-11s %-24s %8s %9s %12s %8s\n' bench case nodes edges microseconds GB
 sed 's/.*"bench": *"\([a-z]*\)".*"case": *"\([^"]*\)".*"nodes": *\([0-9]*\).*"edges": *\([0-9]*\).*"seconds": *\([0-9.e-]*\).*"peak_bytes": *\([0-9]*\).*/\1 \2 \3 \4 \5 \6/' all |
-  awk '{ printf "%-11s %-13s %8d %9d %12.2f %8.2f\n", $1, $2, $3, $4, $5 * 1e6, $6 / 1e9 }'
+  awk '{ printf "%-11s %-24s %8d %9d %12.2f %8.2f\n", $1, $2, $3, $4, $5 * 1e6, $6 / 1e9 }'
 echo "$gpu, $date"
 exit $failed
