@@ -19,7 +19,7 @@ static const struct usage usage = {
              "that fits, for a graph file or "
              "for one that does not exist yet (--nodes, --edges: sources at random, so the halo is at its "
              "largest). A job that "
-             "does not fit ends with code 2 and the smallest change that would.\n\n"
+             "does not fit ends with code 2 and the smallest change that would, after the same table.\n\n"
              "In training on a split graph the states of halo rows are saved with the others in the forward "
              "pass, not sent again in the "
              "backward pass: the gradients of edges from the halo need them.",

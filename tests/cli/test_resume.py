@@ -89,6 +89,12 @@ def test_refusals():
     check("has 10 steps already" in err, err)
     err = simulate(graph, config, 7, "run", "--resume", path("nothing.h5"), code=65)
     check("no such file" in err, err)
+    simulate(graph, config, 7, "never", "--resume", path("nothing.h5"), code=65)
+    check(not os.path.exists(path("never")), "nothing is made for a run that cannot go on")
+    simulate(graph, config, 13, "longer", "--checkpoint-every", 13)
+    segments = sorted(os.listdir(path("run/trace")))
+    err = simulate(graph, config, 20, "run", "--resume", path("longer/checkpoints/step_00000013.h5"), code=2)
+    check("it is another run's" in err and segments == sorted(os.listdir(path("run/trace"))), "a strange checkpoint removes nothing:", err)
     check(about == [open(path("run/" + name), "rb").read() for name in ("config.json", "neurons.h5")],
           "a refused resume leaves the run's configuration and neurons")
     simulate(graph, dict(config, about="a remark"), 20, "run", "--resume", "auto")

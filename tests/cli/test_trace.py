@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shutil
+import subprocess
 
 import h5py
 import numpy as np
@@ -115,6 +116,20 @@ def test_full_segments():
     check(len(one.node) == 3200000 and (one.counts == 3200).all(), len(one.node))
     check(np.array_equal(one.node, np.tile(np.arange(3200), 1000)), "each neuron at each step")
     Spikes("run2").same(one, "2 ranks")
+
+
+def test_many_segments():
+    """More segments than a process may have open files: merged, checked, and gone on from."""
+    graph, config = random_net(40, 500, (2, 6), seed=5).write(), write_json("config.json", CONFIG)
+    simulate(graph, config, 120, "plain")
+    simulate(graph, config, 110, "run", "--checkpoint-every", 1)
+    check(len(os.listdir(path("run/trace"))) == 110, "a segment for each checkpoint")
+    few = ["bash", "-c", 'ulimit -n 64; exec "$0" "$@"', os.environ["FASCICLE"]]
+    for words in (["trace", "merge", path("run")], ["trace", "check", path("run")],
+                  ["simulate", graph, "--config", config, "--steps", "120", "--output", path("run"), "--resume", "auto"]):
+        done = subprocess.run(few + words, capture_output=True, text=True, timeout=100)
+        check(done.returncode == 0, words, done.stderr)
+    Spikes("run").same(Spikes("plain"), "from many segments")
 
 
 def test_rates():

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""table.py [--check]: makes tests/endure/README.md from results.jsonl here and from tests/fuzz/RESULTS.jsonl; --check: is it up to date?
+
+The lines of both files are written by the scripts themselves (kills.py, faults.py and soak.py with --record; tests/fuzz/run.sh with
+FUZZ_RECORD), each with its date and commit. Nothing in the table is typed in."""
+import json
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+README = HERE / "README.md"
+HEAD = """# Endurance
+
+What the program has survived. Made by `tests/endure/table.py` from the lines that these scripts wrote; anybody can run them again:
+
+    tests/endure/kills.py 200 1 --record          # SIGKILL of a rank or of all at random moments; then everything is compared
+    tests/endure/faults.py 240 3 --record         # a system call fails: no space, no quota, errors, half a transfer, no locks
+    tests/endure/soak.py simulate 1800 --record   # two ranks, SIGUSR2 and SIGTERM-and-resume all the time; memory; equal results
+    tests/endure/soak.py train 1800 --record
+    FUZZ_RECORD=tests/fuzz/RESULTS.jsonl tests/fuzz/run.sh 1200
+    tests/endure/table.py                         # this page
+
+They need Python with h5py and numpy (`.venv/bin/python` of `jobs/setup.sh test`) and a build in `build/`. CI runs short forms: `test_endure`,
+`test_faults`, `test_launch`, and a few seconds of each fuzz target.
+
+| what | how much | outcome | seed | date | commit |
+|---|---|---|---|---|---|
+"""
+TAIL = """
+*Kills*: after each one complete files were complete, no spike was lost or there twice, and runs went on to the undisturbed result on another
+number of ranks and threads. "Too late": the verb was over before the signal. "Launcher hung": all ranks had ended, but mpirun waited for
+ever for a lock of its own PMIx library. *Faults*: one line and a documented exit code within a minute, or no effect; nothing half-written;
+resumed to the undisturbed result. *Soak*: resident memory (MiB) of the larger rank at the beginning, at most and at the end of the longest life
+of a process, and its slope there by least squares; results equal to those of an undisturbed run.
+"""
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()] if path.exists() else []
+
+
+def counts(values):
+    return ", ".join(f"{key} {value}" for key, value in values.items())
+
+
+def kills(r):
+    extra = f"; {r['too_late']} too late" + (f"; launcher hung {r['launcher_hung']}" if r.get("launcher_hung") else "")
+    return "kills survived", f"{r['survived']}: {counts(r['by_verb'])}{extra}", "equal"
+
+
+def faults(r):
+    return "faults injected", f"{r['injected']}: {counts(r['outcomes'])}", "as documented" if not r["failed"] else f"{r['failed']} not as documented"
+
+
+def soak(r):
+    made = f"{r['seconds'] / 3600:.2f} h, {r['steps']} steps, {r['saves']} checkpoints asked for, {r['stops']} stops and resumes"
+    first, most, last = r["rss_mib"]
+    slope = "" if r["slope_mib_per_hour"] is None else f", {r['slope_mib_per_hour']:+.2f} MiB/h"
+    return f"soak: {r['verb']}", made, f"equal; memory {first} / {most} / {last} MiB over {r['longest_life_s']} s{slope}"
+
+
+def fuzz(r):
+    return f"fuzzed: {r['target']}", f"{r['executions']} inputs, {r['cpu_seconds'] / 60:.1f} CPU-minutes", f"{r['findings']} findings"
+
+
+def page():
+    text = HEAD
+    for r in lines(HERE / "results.jsonl"):
+        what, much, outcome = {"kills": kills, "faults": faults, "soak": soak}[r["kind"]](r)
+        text += f"| {what} | {much} | {outcome} | {r['seed']} | {r['date']} | {r['commit']} |\n"
+    rows = lines(HERE.parent / "fuzz" / "RESULTS.jsonl")
+    for r in rows:
+        what, much, outcome = fuzz(r)
+        text += f"| {what} | {much} | {outcome} | | {r.get('date', '')} | {r.get('commit', '')} |\n"
+    if rows:
+        text += f"| fuzzed, all | {sum(r['executions'] for r in rows)} inputs, {sum(r['cpu_seconds'] for r in rows) / 3600:.1f} CPU-hours | | | | |\n"
+    soaked = sum(r["seconds"] for r in lines(HERE / "results.jsonl") if r["kind"] == "soak")
+    if soaked:
+        text += f"| soaked, all | {soaked / 3600:.2f} h | | | | |\n"
+    return text + TAIL
+
+
+if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit(0 if README.exists() and README.read_text() == page() else f"{README}: out of date; run tests/endure/table.py")
+    README.write_text(page())
+    print(README)
