@@ -11,11 +11,13 @@ jobs/build.sh build
 jobs/build.sh build-checked -DCMAKE_BUILD_TYPE=Debug -DFASCICLE_CHECKED=ON -DFASCICLE_SANITIZE=address,undefined \
   -DFASCICLE_CUDA=off
 
+# Most tests wait more than they work (MPI starts, runs are stopped), so more of them than cores run side by side.
+jobs=${TEST_JOBS:-$((2 * $(nproc)))}
 # Leaks are looked for in our code; MPI and its helpers keep memory of their own until the process ends.
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 echo "== checked build: unit tests under AddressSanitizer and UBSan"
-ctest --test-dir build-checked --no-tests=error --output-on-failure -R '^test_.*_[0-9]+$' --timeout 600 "$@"
+ctest --test-dir build-checked --no-tests=error --output-on-failure -j "$jobs" -R '^test_.*_[0-9]+$' --timeout 600 "$@"
 echo "== fuzzing, a few seconds a parser (tests/fuzz/run.sh SECONDS for more)"
 tests/fuzz/run.sh "${FUZZ_SECONDS:-5}"
 echo "== optimised build: the whole suite"
-ctest --test-dir build --no-tests=error --output-on-failure "$@"
+ctest --test-dir build --no-tests=error --output-on-failure -j "$jobs" "$@"

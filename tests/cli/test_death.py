@@ -1,4 +1,5 @@
 # seconds: 300
+# alone: yes
 """One rank dies or stalls: the job ends within seconds, nothing that was finished is lost, and the run can go on."""
 import os
 import random
