@@ -223,35 +223,38 @@ static void put_index(struct h5_file *h5, const char *population, const struct c
 
 /* One large array, plain or packed as the graph wishes. */
 static void put_array(struct h5_file *h5, const struct connectome *g, const char *path, enum ftype type,
-                      const void *data) {
+                      const void *data, struct progress *progress) {
   if (g->packed)
     h5_write_packed(h5, path, type, g->n_edges, 1, data);
   else
     h5_write_checked(h5, path, type, g->n_edges, 1, data);
+  progress_add(progress, g->n_edges * (int64_t)ftype_bytes(type));
 }
 
-static void put_ends(struct h5_file *h5, const char *population, const struct connectome *g) {
+static void put_ends(struct h5_file *h5, const char *population, const struct connectome *g,
+                     struct progress *progress) {
   char path[CONNECTOME_NAME];
   edge_path(population, "source_node_id", path);
-  put_array(h5, g, path, F_U32, g->source);
+  put_array(h5, g, path, F_U32, g->source, progress);
   h5_put_text(h5, path, "node_population", population);
   edge_path(population, "target_node_id", path);
-  put_array(h5, g, path, F_U32, g->target);
+  put_array(h5, g, path, F_U32, g->target, progress);
   h5_put_text(h5, path, "node_population", population);
 }
 
 static void put_edges(struct h5_file *h5, const char *population, const struct connectome *g,
-                      const eidx *row_ptr) {
+                      const eidx *row_ptr, struct progress *progress) {
   char path[CONNECTOME_NAME];
-  put_ends(h5, population, g);
+  put_ends(h5, population, g, progress);
   h5_write_constant(h5, edge_path(population, "edge_type_id", path), F_U32, g->n_edges, 0);
   h5_write_constant(h5, edge_path(population, "edge_group_id", path), F_U32, g->n_edges, 0);
   put_counting(h5, edge_path(population, "edge_group_index", path), g->n_edges);
-  put_array(h5, g, edge_path(population, "0/impulse", path), F_I16, g->impulse);
-  if (g->count) put_array(h5, g, edge_path(population, "0/nsyns", path), F_U32, g->count);
+  progress_add(progress, g->n_edges * (int64_t)sizeof(uint64_t));
+  put_array(h5, g, edge_path(population, "0/impulse", path), F_I16, g->impulse, progress);
+  if (g->count) put_array(h5, g, edge_path(population, "0/nsyns", path), F_U32, g->count, progress);
   edge_path(population, "0/delay_steps", path);
   if (g->delay)
-    put_array(h5, g, path, F_U16, g->delay);
+    put_array(h5, g, path, F_U16, g->delay, progress);
   else
     h5_write_constant(h5, path, F_U16, g->n_edges, g->constant_delay);
   put_index(h5, population, g, row_ptr);
@@ -309,6 +312,11 @@ static int64_t bytes_expected(const struct connectome *g, bool streamable) {
   return (1 << 20) + 100 * g->n_nodes + edge * g->n_edges + (streamable ? 8 * (g->n_edges + g->n_nodes) : 0);
 }
 
+/* Of the arrays that put_edges writes, before packing, and of the room that put_out takes its time for. */
+static int64_t edge_bytes(const struct connectome *g, bool streamable) {
+  return g->n_edges * (4 + 4 + 8 + 2 + (g->count ? 4 : 0) + (g->delay ? 2 : 0) + (streamable ? 8 : 0));
+}
+
 struct status connectome_write(struct connectome *g, const char *path, bool streamable, bool force) {
   TRY(file_may_write(path, bytes_expected(g, streamable), force));
   TRY(check_graph(g));
@@ -321,9 +329,11 @@ struct status connectome_write(struct connectome *g, const char *path, bool stre
   const char *population = g->population ? g->population : "neurons";
   put_root(&h5, g, &s);
   put_nodes(&h5, population, g);
-  put_edges(&h5, population, g, s.row_ptr);
+  struct progress progress = progress_start("writing", "bytes", 0, edge_bytes(g, streamable));
+  put_edges(&h5, population, g, s.row_ptr, &progress);
   put_order(&h5, g, s.row_ptr);
   if (streamable) put_out(&h5, g);
+  progress_wipe(&progress);
   put_scx(&h5, g);
   mem_free(s.row_ptr);
   h5_close(&h5);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # jobs/setup.sh [run|test|slurm]...: install what a fresh Debian or Ubuntu machine lacks. Safe to run again.
 #   run    (always)  compiler, CMake, Open MPI, parallel HDF5, METIS and the other libraries; Python with matplotlib
-#   test             also clang, clang-format, shellcheck and a Python environment in .venv (libsonata, pyarrow, pandas ...)
+#   test             also clang, clang-format, shellcheck and a Python environment in .venv (libsonata, bmtk, pyarrow, pandas ...)
 #   slurm            also Slurm and munge, for jobs/local-slurm
 # Without root it says what it would do and fails if something is missing. CUDA and NCCL are not installed: where the CUDA
 # Toolkit is found, the GPU backend is built.
@@ -52,11 +52,13 @@ if ((${#missing[@]})); then
 fi
 
 if $wanted_venv; then
-  venv=$PWD/.venv modules=(numpy h5py pandas scipy matplotlib libsonata pyarrow)
-  if ! "$venv/bin/python" -c 'import numpy, h5py, pandas, scipy, matplotlib, libsonata, pyarrow' 2>/dev/null; then
-    echo "setup.sh: making .venv with ${modules[*]}"
+  venv=$PWD/.venv modules=(numpy h5py pandas scipy matplotlib libsonata pyarrow six)
+  if ! "$venv/bin/python" -c 'import numpy, h5py, pandas, scipy, matplotlib, libsonata, pyarrow, six, bmtk' 2>/dev/null; then
+    echo "setup.sh: making .venv with ${modules[*]} bmtk"
     /usr/bin/python3 -m venv "$venv"
     "$venv/bin/pip" install -q --disable-pip-version-check "${modules[@]}"
+    # Its readers need nothing beyond these; its simulators' packages (200 MB) stay out.
+    "$venv/bin/pip" install -q --disable-pip-version-check --no-deps bmtk
   fi
 fi
 echo "setup.sh: everything is installed"

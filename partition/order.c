@@ -45,6 +45,7 @@ struct work {
   int64_t n_pieces, n_fallbacks;
   char why[40]; /* of the first fallback */
   bool stopped;
+  struct progress progress; /* a neuron is placed once a level */
 };
 
 static void piece_free(struct piece *p) {
@@ -284,6 +285,7 @@ static void bisect(struct work *w, struct piece *p, int first, int n) {
   struct piece child[2];
   halve(w, p, child);
   piece_free(p);
+  progress_add(&w->progress, child[0].n + child[1].n);
   bisect(w, &child[0], first, n / 2);
   bisect(w, &child[1], first + n / 2, n / 2);
 }
@@ -335,9 +337,13 @@ struct status order_compute(const struct order_input *input, struct order *order
   TRY(check_input(input));
   struct work w = {.seed = input->seed, .part_of_node = NEW_ZERO(uint32_t, input->n_nodes)};
   if (input->n_nodes > 0) {
+    int levels = 0;
+    while (1 << levels < input->parts) levels++;
+    w.progress = progress_start("ordering", "placements", 0, input->n_nodes * levels);
     w.nets = nets_init(input);
     struct piece whole = whole_graph(input);
     bisect(&w, &whole, 0, input->parts);
+    progress_wipe(&w.progress);
   }
   nets_free(&w.nets);
   if (w.stopped) {

@@ -90,8 +90,11 @@ struct status edges_read(const struct comm *comm, const struct convert_options *
 void edges_drop_excluded(struct edges *edges, struct nodes *nodes, const int8_t *sign,
                          struct account *account);
 
-/* Sort by (target, source, delay) after renaming ends by node_of [ids.n]. */
-void edges_canonical(struct edges *edges, const uint32_t *node_of, int64_t n_nodes);
+/* Sort by (target, source, delay) after renaming ends by node_of [ids.n]; adds the edges to `progress` once
+ * for each of SORT_PASSES. */
+enum { SORT_PASSES = 3 };
+void edges_canonical(struct edges *edges, const uint32_t *node_of, int64_t n_nodes,
+                     struct progress *progress);
 
 /* Sum, keep or refuse repeated (source, target[, delay]); sorted edges. */
 struct status edges_merge(const struct convert_options *o, struct edges *edges, struct account *account,

@@ -98,11 +98,14 @@ static void leave_isolated_out(struct work *w) {
 }
 
 static void number_nodes(struct work *w) {
+  struct progress progress = progress_start("sorting", "edges", 0, (1 + SORT_PASSES) * w->edges.n);
   leave_isolated_out(w);
   w->index_of_node = ids_sorted(&w->nodes.ids, w->nodes.is_node, &w->n_nodes);
   uint32_t *node_of = NEW(uint32_t, w->nodes.ids.n);
   for (int64_t v = 0; v < w->n_nodes; v++) node_of[w->index_of_node[v]] = (uint32_t)v;
-  edges_canonical(&w->edges, node_of, w->n_nodes);
+  progress_add(&progress, w->edges.n);
+  edges_canonical(&w->edges, node_of, w->n_nodes, &progress);
+  progress_wipe(&progress);
   mem_free(node_of);
 }
 

@@ -58,7 +58,7 @@ static void sort_by(struct edges *e, const uint32_t *key32, const uint16_t *key1
   *e = to;
 }
 
-void edges_canonical(struct edges *e, const uint32_t *node_of, int64_t n_nodes) {
+void edges_canonical(struct edges *e, const uint32_t *node_of, int64_t n_nodes, struct progress *progress) {
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < e->n; i++) {
     e->source[i] = node_of[e->source[i]];
@@ -66,8 +66,11 @@ void edges_canonical(struct edges *e, const uint32_t *node_of, int64_t n_nodes) 
   }
   if (e->n == 0) return;
   if (e->delay) sort_by(e, NULL, e->delay, UINT16_MAX + 1);
+  progress_add(progress, e->n);
   sort_by(e, e->source, NULL, n_nodes);
+  progress_add(progress, e->n);
   sort_by(e, e->target, NULL, n_nodes);
+  progress_add(progress, e->n);
 }
 
 /* ---- repeated pairs ---- */

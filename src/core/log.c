@@ -104,6 +104,15 @@ void progress_show(struct progress *p, int64_t done, const char *extra) {
   fflush(stderr);
 }
 
+void progress_add(struct progress *p, int64_t more) {
+  p->done += more;
+  progress_show(p, p->done, NULL);
+}
+
+void progress_wipe(const struct progress *p) {
+  if (speaks && !is_quiet && p->last_shown > p->started && isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
+}
+
 void progress_end(struct progress *p, int64_t done) {
   if (!speaks || is_quiet) return;
   const double time = seconds_now() - p->started;

@@ -25,11 +25,16 @@ void log_error(const char *text);
 struct progress {
   const char *what, *unit;
   int64_t total, first; /* `first`: what was done before this run (a resume), not counted in the rate */
+  int64_t done;         /* by progress_add */
   double started, last_shown;
 };
 struct progress progress_start(const char *what, const char *unit, int64_t first, int64_t total);
 /* `extra` may be NULL: a short remark at the line's end. */
 void progress_show(struct progress *p, int64_t done, const char *extra);
+/* So much more is done: for work that comes in pieces. */
+void progress_add(struct progress *p, int64_t more);
+/* The bar is wiped off a terminal; nothing is said. */
+void progress_wipe(const struct progress *p);
 /* Last line: how many, in what time, at what rate. */
 void progress_end(struct progress *p, int64_t done);
 
