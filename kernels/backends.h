@@ -18,5 +18,7 @@ extern const struct transport transport_nccl;
 /* nccl, but halo rows go straight into the memory of the other GPUs of the host: faster where the exchange is
  * what a step waits for. */
 extern const struct transport transport_peer;
+/* Becomes peer where the GPUs can map each other's memory, nccl elsewhere. */
+extern const struct transport transport_near;
 
 #endif

@@ -41,3 +41,4 @@ static struct status open_nothing(struct comm *comm) {
 const struct transport transport_nccl = {.name = "nccl", .open = open_nothing};
 const struct transport transport_staged = {.name = "mpi", .open = open_nothing};
 const struct transport transport_peer = {.name = "peer", .open = open_nothing};
+const struct transport transport_near = {.name = "peer or nccl", .open = open_nothing};

@@ -41,8 +41,8 @@ int job_options(struct job *job, struct option *rows) {
        0, 0},
       {"device", OPTION_TEXT, "auto|cpu|cuda", "where to compute", &job->device, 0, 0},
       {"transport", OPTION_TEXT, "auto|mpi|nccl|peer",
-       "how ranks talk; auto: nccl between GPUs, else mpi; peer: straight into the memory of GPUs of one "
-       "host",
+       "how ranks talk; peer: straight into the memory of GPUs of one host; auto: between GPUs peer where "
+       "it is possible, else nccl; mpi between CPUs",
        &job->transport, 0, 0},
       {"parts", OPTION_INT, "P", "ranks that share one copy of the graph; ranks / P copies", &job->parts, 1,
        1 << 24},
@@ -124,14 +124,17 @@ static struct status choose_transport(const struct comm *world, struct job *job)
   if (!on_gpu && (!strcmp(asked, "nccl") || !strcmp(asked, "peer")))
     return failure(EXIT_USAGE, "--transport %s: it joins GPUs, but the device is %s", asked,
                    job->backend->name);
-  if (!strcmp(asked, "auto")) asked = on_gpu && several ? "nccl" : "mpi";
   if (several && job->backend->identity) TRY(one_rank_a_gpu(world, job, asked));
   if (!strcmp(asked, "peer"))
     job->via = &transport_peer;
   else if (!strcmp(asked, "nccl"))
     job->via = &transport_nccl;
-  else
+  else if (!strcmp(asked, "auto") && on_gpu && several)
+    job->via = &transport_near;
+  else if (!strcmp(asked, "auto") || !strcmp(asked, "mpi"))
     job->via = on_gpu ? &transport_staged : &transport_mpi;
+  else
+    return failure(EXIT_USAGE, "--transport %s: auto, mpi, nccl or peer is wanted", asked);
   return fine();
 }
 

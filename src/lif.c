@@ -10,6 +10,7 @@ enum { MOST_ALONE = 4096 }; /* steps between looks at signals where the backend 
 
 struct lif_engine {
   struct lif_exchange *exchange;
+  bool joined; /* the backends of all ranks exchange spikes by themselves */
   struct lif_spikes own,
       sent; /* of the last batch; `sent` leaves muted neurons out and has arrays of its own */
   int64_t sent_room;
@@ -25,7 +26,11 @@ struct status lif_open(const struct comm *comm, const struct lif_setup *setup, s
       agree(comm, setup->backend->open(setup->net, &r->setup.params, setup->stimulus, setup->n_stimuli,
                                        setup->seed, setup->n_threads, &r->state));
   *run = r;
-  if (!s.code) return s;
+  if (!s.code) {
+    if (comm->size > 1 && setup->backend->join)
+      r->engine->joined = setup->backend->join(r->state, comm, setup->first_of_rank);
+    return s;
+  }
   *run = NULL;
   lif_close(r);
   return s;
@@ -144,12 +149,16 @@ static int64_t count_events(const struct lif_net *net, const struct lif_spikes *
   return events;
 }
 
-/* The backend makes many steps by itself; what is left for us is to cut them at a fault. */
-static void batch_alone(struct lif_run *run, int64_t n, enum request request, struct lif_batch *batch) {
+/* The backends make many steps by themselves; what is left for us is to cut them at a fault. */
+static void batch_alone(struct lif_run *run, const struct comm *comm, int64_t n, enum request request,
+                        struct lif_batch *batch) {
   struct lif_tally tally;
+  int strongest = (int)request;
+  if (comm->size > 1) pulse("simulation step, spikes from the other ranks' GPUs");
   struct lif_spikes *own = run->setup.unrecorded ? NULL : &run->engine->own;
   batch->n_steps = (int)run->setup.backend->run(run->state, n, own, &tally, &batch->fault);
-  batch->request = request;
+  if (comm->size > 1) lif_exchange_agree(run->engine->exchange, comm, &strongest, &batch->fault);
+  batch->request = (enum request)strongest;
   batch->sent = tally.sent, batch->events = tally.events, batch->host_events = tally.host_events;
   cut_at_fault(run, batch);
 }
@@ -174,8 +183,8 @@ static void batch_together(struct lif_run *run, const struct comm *comm, int64_t
 void lif_batch(struct lif_run *run, const struct comm *comm, int64_t n, enum request request,
                struct lif_batch *batch) {
   *batch = (struct lif_batch){.step = run->step, .own = &run->engine->own};
-  if (comm->size == 1 && run->setup.backend->run)
-    batch_alone(run, n < MOST_ALONE ? n : MOST_ALONE, request, batch);
+  if ((comm->size == 1 && run->setup.backend->run) || run->engine->joined)
+    batch_alone(run, comm, n < MOST_ALONE ? n : MOST_ALONE, request, batch);
   else
     batch_together(run, comm, n, request, batch);
   run->step += batch->n_steps;

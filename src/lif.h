@@ -68,7 +68,7 @@ struct lif_batch {
 
 /* Agreed. Takes the memory of a run; `comm` needs a transport (comm->via) unless it is one rank alone. */
 struct status lif_open(const struct comm *comm, const struct lif_setup *setup, struct lif_run **run);
-void lif_close(struct lif_run *run); /* accepts NULL */
+void lif_close(struct lif_run *run); /* collective; accepts NULL */
 
 /* Zeros at step 0, freed by lif_state_free. */
 void lif_state_init(const struct lif_net *net, struct lif_state *state);
@@ -81,7 +81,7 @@ struct status lif_write(struct lif_run *run, const struct comm *comm, const stru
 /* State out, between batches. Local. */
 void lif_read(const struct lif_run *run, struct lif_state *state);
 
-/* At most `n` >= 1 steps; at most min_delay, unless the backend makes many by itself. `request` is this
+/* At most `n` >= 1 steps; at most min_delay, unless the backends make many by themselves. `request` is this
  * rank's own. After a fault the run must end. */
 void lif_batch(struct lif_run *run, const struct comm *comm, int64_t n, enum request request,
                struct lif_batch *batch);

@@ -133,13 +133,23 @@ static void unpack(struct lif_exchange *x, int n_steps, int64_t total, struct li
   *all = (struct lif_spikes){.n = total, .row = x->row, .n_steps = n_steps, .step_ptr = x->step_ptr};
 }
 
+/* Everybody's header to everybody; the strongest request and the smallest fault. */
 static void swap_headers(struct lif_exchange *x, const struct comm *comm, const struct lif_spikes *mine,
-                         int request, struct lif_fault fault) {
+                         int *request, struct lif_fault *fault) {
   struct header h;
   memset(&h, 0, sizeof h);
-  h.n_spikes = mine->n, h.request = request, h.fault = fault;
+  h.n_spikes = mine->n, h.request = *request, h.fault = *fault;
   h.dense = mask_bytes(x, comm->rank, mine->n_steps) < list_bytes(mine->n, mine->n_steps);
   comm_gather(comm, &h, sizeof h, x->header);
+  for (int r = 0; r < x->size; r++) {
+    if (x->header[r].request > *request) *request = x->header[r].request;
+    *fault = lif_fault_smaller(*fault, x->header[r].fault);
+  }
+}
+
+void lif_exchange_agree(struct lif_exchange *x, const struct comm *comm, int *request,
+                        struct lif_fault *fault) {
+  swap_headers(x, comm, &(struct lif_spikes){.n = 0}, request, fault);
 }
 
 void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm, const struct lif_spikes *mine,
@@ -148,13 +158,10 @@ void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm, const 
     *all = fault->step == INT64_MAX ? *mine : (struct lif_spikes){.n_steps = 0, .step_ptr = x->step_ptr};
     return;
   }
-  swap_headers(x, comm, mine, *request, *fault);
+  swap_headers(x, comm, mine, request, fault);
   int64_t total = 0, bytes = 0;
-  for (int r = 0; r < x->size; r++) {
-    if (x->header[r].request > *request) *request = x->header[r].request;
-    *fault = lif_fault_smaller(*fault, x->header[r].fault);
+  for (int r = 0; r < x->size; r++)
     total += x->header[r].n_spikes, bytes += message_bytes(x, r, mine->n_steps);
-  }
   if (fault->step != INT64_MAX) total = bytes = 0;
   if (total == 0) {
     for (int k = 0; k <= mine->n_steps; k++) x->step_ptr[k] = 0;

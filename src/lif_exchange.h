@@ -19,6 +19,10 @@ void lif_exchange_close(struct lif_exchange *x);
 void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm, const struct lif_spikes *mine,
                          int *request, struct lif_fault *fault, struct lif_spikes *all);
 
+/* Collective: `request` and `fault` alone, where spikes take another road. */
+void lif_exchange_agree(struct lif_exchange *x, const struct comm *comm, int *request,
+                        struct lif_fault *fault);
+
 /* The smaller of two faults by (step, phase, node). */
 struct lif_fault lif_fault_smaller(struct lif_fault a, struct lif_fault b);
 

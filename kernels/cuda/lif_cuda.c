@@ -1,5 +1,6 @@
-/* LIF on one GPU: what struct lif_backend promises, by the kernels of lif_kernels.cu. */
+/* LIF on one GPU, or one of several: what struct lif_backend promises, by the kernels of lif_kernels.cu. */
 #include "lif_gpu.h"
+#include "lif_road.h"
 #include "mem.h"
 
 #include <stdlib.h>
@@ -40,6 +41,7 @@ static struct lif_device device_of(const struct lif_net *net, const struct lif_p
 
 static void close(struct lif *s) {
   struct lif_device *d = &s->d;
+  lif_road_close(s->road);
   if (s->mine) lif_legs_free(s);
   lif_inputs_free(s);
   gpu_free(d->potential), gpu_free(d->counter), gpu_free(d->ring), gpu_free((void *)d->trial);
@@ -185,6 +187,15 @@ static void deliver(struct lif *s, int n, const struct lif_spikes *all) {
   s->step += n;
 }
 
+/* Rows that are read from host memory have no road of their own. */
+static bool join(struct lif *s, const struct comm *comm, const gidx *first_of_rank) {
+  int64_t fits[2] = {s->leg_steps, !s->net->on_host};
+  comm_min_i64(comm, fits, 2);
+  s->leg_steps = (int)fits[0];
+  if (fits[1]) s->road = lif_road_open(comm, &s->d, first_of_rank);
+  return s->road;
+}
+
 static const struct lif_together together = {.most = LIF_TRIALS,
                                              .open = open_together,
                                              .write = write_trial,
@@ -199,5 +210,6 @@ const struct lif_backend lif_cuda = {.open = open,
                                      .integrate = lif_legs_integrate,
                                      .deliver = deliver,
                                      .run = run,
+                                     .join = join,
                                      .potentials = potentials,
                                      .together = &together};

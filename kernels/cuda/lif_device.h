@@ -103,6 +103,9 @@ struct lif_device {
   unsigned long long *tally; /* [n_trials][LIF_TALLIES] */
 };
 
+/* In `fault`: no fault of ours, but another rank's, at which all end. */
+#define LIF_FAULT_ELSEWHERE (~1ull)
+
 enum { LIF_PHASE_BIT = 40, LIF_STEP_BIT = 41, LIF_TRIAL_BIT = 56 };
 
 /* Blocks of the persistent kernel, all of which fit the device at once. */

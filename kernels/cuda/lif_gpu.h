@@ -40,7 +40,8 @@ struct lif {
   int n_stimuli;
   struct lif_spikes *mine; /* [n_trials] rows: pinned */
   int64_t *row_room, step_room;
-  double spikes_per_step; /* of the last leg, all trials */
+  double spikes_per_step; /* of the last leg, all trials, all joined ranks */
+  struct lif_road *road;  /* to the GPUs of the other ranks, or NULL */
 };
 
 /* Edges, ids, mutes, stimuli; the device's copy of them is freed by lif_inputs_free. EXIT_DEVICE when host

@@ -171,10 +171,10 @@ void lif_device_run(const struct lif_device *d, int n_blocks, int64_t t, int n, 
                     uint32_t *mask) {
   const void *kernel = d->wide ? kernel_for<int64_t>(d, n_blocks) : kernel_for<int32_t>(d, n_blocks);
   void *args[] = {(void *)d, &t, &n, &delivers, &mask};
-  CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(shared)));
+  CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes()));
   CHECK_CUDA(cudaMemsetAsync(d->arrived, 0, 3 * sizeof *d->arrived, gpu_stream()));
   CHECK_CUDA(
-      cudaLaunchCooperativeKernel(kernel, dim3(n_blocks), dim3(THREADS), args, sizeof(shared), gpu_stream()));
+      cudaLaunchCooperativeKernel(kernel, dim3(n_blocks), dim3(THREADS), args, shared_bytes(), gpu_stream()));
 }
 
 void lif_device_deliver(const struct lif_device *d, int64_t t, int64_t n_spikes, const uint32_t *row) {

@@ -1,5 +1,6 @@
 /* Steps on the device in legs: while one runs, the host takes the spikes of the one before. */
 #include "lif_gpu.h"
+#include "lif_road.h"
 #include "mem.h"
 
 #include <string.h>
@@ -74,7 +75,10 @@ static void copy_back(void *pinned, const void *there, size_t bytes) {
 static void leg_start(struct lif *s, struct lif_leg *leg, int64_t step, int n, bool delivers, bool lists) {
   leg->step = step, leg->n = n, leg->n_trials = s->d.n_trials;
   CHECK_CUDA(cudaMemsetAsync(s->d.tally, 0, sizeof s->verdict->tally, gpu_stream()));
-  lif_device_run(&s->d, s->n_blocks, step, n, delivers, leg->mask);
+  if (delivers && s->road)
+    lif_road_run(s->road, &s->d, s->n_blocks, step, n, leg->mask);
+  else
+    lif_device_run(&s->d, s->n_blocks, step, n, delivers, leg->mask);
   if (lists) {
     lif_device_list(&s->d, n, leg->mask, leg->count, leg->row);
     const size_t counts = (size_t)n * (size_t)leg->n_trials * (size_t)lif_device_chunks(&s->d);
@@ -87,7 +91,7 @@ static void leg_start(struct lif *s, struct lif_leg *leg, int64_t step, int n, b
 /* The launch packs (trial, steps from its first, phase, node) in one number. */
 static struct lif_fault fault_of(const struct lif_leg *leg, int *faulty) {
   const unsigned long long key = leg->verdict->fault;
-  if (key == ~0ull) return (struct lif_fault){.step = INT64_MAX};
+  if (key >= LIF_FAULT_ELSEWHERE) return (struct lif_fault){.step = INT64_MAX};
   const unsigned long long steps = (1ull << (LIF_TRIAL_BIT - LIF_STEP_BIT)) - 1;
   *faulty = (int)(key >> LIF_TRIAL_BIT);
   return (struct lif_fault){.step = leg->step + (int64_t)(key >> LIF_STEP_BIT & steps),
@@ -138,6 +142,8 @@ static void leg_finish(struct lif *s, const struct lif_leg *leg, bool lists, str
     tally[k].sent += (int64_t)counts[LIF_SENT], tally[k].events += (int64_t)counts[LIF_EVENTS];
     tally[k].host_events += (int64_t)counts[LIF_HOST_EVENTS];
   }
+  /* Legs must be of one length on all joined ranks: by what all know. */
+  if (s->road) s->spikes_per_step = (double)leg->verdict->tally[0][LIF_SENT] / leg->n;
 }
 
 /* ---- legs ---- */
@@ -152,10 +158,15 @@ static int leg_length(const struct lif *s, int64_t left) {
   return (int)(left < steps ? left : steps);
 }
 
-static bool enough(const struct lif *s) {
+static bool enough(const struct lif *s, const struct lif_tally *tally) {
+  if (s->road) return tally->sent >= ENOUGH_SPIKES;
   int64_t n = 0;
   for (int k = 0; k < s->n_trials; k++) n += s->mine[k].n;
   return n >= ENOUGH_SPIKES;
+}
+
+static bool is_faulty(const struct lif_leg *leg) {
+  return leg->verdict->fault != ~0ull;
 }
 
 static void forget_fault(struct lif *s) {
@@ -184,19 +195,20 @@ int64_t lif_legs_run(struct lif *s, int n_trials, int64_t n, struct lif_spikes *
   for (int k = 0; k < n_trials; k++) tally[k] = (struct lif_tally){0};
   start_lists(s, n_trials);
   int64_t queued = leg_length(s, n), made = 0;
-  bool more = true;
+  bool more = true, faulted = false;
   leg_start(s, &s->leg[0], start, (int)queued, true, lists);
   for (int i = 0; more; i ^= 1) {
     const int next = leg_length(s, n - queued);
-    more = next > 0 && !enough(s);
+    more = next > 0 && !enough(s, tally);
     if (more) leg_start(s, &s->leg[i ^ 1], start + queued, next, true, lists);
     if (more) queued += next;
     leg_finish(s, &s->leg[i], lists, tally);
     *fault = fault_of(&s->leg[i], faulty);
     made += steps_made(s, &s->leg[i], fault);
-    if (fault->step != INT64_MAX) break;
+    faulted = is_faulty(&s->leg[i]);
+    if (faulted) break;
   }
-  if (fault->step != INT64_MAX) forget_fault(s);
+  if (faulted) forget_fault(s);
   s->step = start + made;
   for (int k = 0; k < n_trials && lists; k++) {
     if (s->mine[k].n_steps > made) s->mine[k].n_steps = (int)made, s->mine[k].n = s->mine[k].step_ptr[made];

@@ -19,7 +19,6 @@ struct span {
 };
 
 struct shared {
-  lif_spike list[LIF_BLOCK_ROOM];
   lif_route route[LIF_BLOCK_ROOM];   /* of the listed spikes, where needed */
   int64_t own_first[PASS * THREADS]; /* spans of the neurons that threads keep in registers */
   int32_t own_n[PASS * THREADS];
@@ -27,7 +26,12 @@ struct shared {
   unsigned long long
       reserved[3]; /* pieces, and above bit 32 spikes; three take turns: in use, being read, cleared */
   int faulty, stop;
+  lif_spike list[]; /* as many as the launch has taken room for, LIF_BLOCK_ROOM at least */
 };
+
+constexpr size_t shared_bytes(int room = LIF_BLOCK_ROOM) {
+  return sizeof(shared) + room * sizeof(lif_spike);
+}
 
 static_assert(PASS * THREADS <= LIF_BLOCK_ROOM, "a pass fits the list");
 
@@ -86,8 +90,19 @@ template <class T> __device__ __forceinline__ T *shuffle(T *x, int from) {
   return (T *)__shfl_sync(ALL, (unsigned long long)x, from);
 }
 
+/* A spike that is sent a step late has this bit set in the address of its edges. */
+constexpr unsigned long long LATE_BIT = 1;
+
+/* Its delays are a step shorter now. */
+__device__ __forceinline__ uint2 late_edge(const uint2 *at, bool there) {
+  const auto address = (unsigned long long)at;
+  uint2 edge = edge_at<false>((const uint2 *)(address & ~LATE_BIT), there);
+  edge.y -= (uint32_t)(address & LATE_BIT) << 16;
+  return edge;
+}
+
 /* A handful of pieces below `to`: lane u < AHEAD looks up piece u, then all lanes load an edge of each. */
-template <bool GENERAL>
+template <bool GENERAL, bool LATE>
 __device__ __forceinline__ void fetch(const shared &s, uint32_t first, uint32_t to, int n_spikes, int lane,
                                       handful &h) {
   const uint32_t piece = first + lane % AHEAD;
@@ -108,7 +123,8 @@ __device__ __forceinline__ void fetch(const shared &s, uint32_t first, uint32_t 
 #pragma unroll
   for (int u = 0; u < AHEAD; u++) {
     const uint2 *at = shuffle(from, u) + lane;
-    h.edge[u] = edge_at<GENERAL>(at, lane < __shfl_sync(ALL, left, u));
+    const bool there = lane < __shfl_sync(ALL, left, u);
+    h.edge[u] = LATE ? late_edge(at, there) : edge_at<GENERAL>(at, there);
   }
 }
 
@@ -128,18 +144,18 @@ __device__ __forceinline__ void send_handful(const lif_device &d, handful &h, in
 }
 
 /* Pieces [from, to) of the listed spikes, shared out among the warps; the next handful is fetched while one
- * is sent. */
-template <class SUM, bool GENERAL = false>
+ * is sent. LATE: some may be a step late. */
+template <class SUM, bool GENERAL = false, bool LATE = false>
 __device__ __forceinline__ void send(const lif_device &d, const shared &s, int n_spikes, uint32_t from,
                                      uint32_t to, int slot) {
   const int lane = threadIdx.x % WARP;
   uint32_t first = from + threadIdx.x / WARP * AHEAD;
   if (first >= to) return;
   handful now, next;
-  fetch<GENERAL>(s, first, to, n_spikes, lane, now);
+  fetch<GENERAL, LATE>(s, first, to, n_spikes, lane, now);
   while (first < to) {
     first += WARPS * AHEAD;
-    fetch<GENERAL>(s, first, to, n_spikes, lane, next);
+    fetch<GENERAL, LATE>(s, first, to, n_spikes, lane, next);
     send_handful<SUM, GENERAL>(d, now, lane, slot);
     now = next;
   }
@@ -217,6 +233,7 @@ struct sender {
   int64_t row;
   int trial;
   bool sends;
+  bool late; /* the spike is of the step before */
 };
 
 /* The warp's spikes onto the block's list: one reservation for all of them, since 64-bit additions in shared
@@ -231,6 +248,7 @@ __device__ __forceinline__ int64_t enlist_span(const lif_device &d, shared &s, s
   if (!from.sends) e.n = 0;
   errand r = {
       {d.out + e.first, e.n, 0}, {nullptr, (uint32_t)(from.trial * d.n_words * WARP)}, false, NO_CLAIM};
+  if (from.late) r.spike.edge = (const uint2 *)((unsigned long long)r.spike.edge | LATE_BIT);
   if (GENERAL && d.host.edge && e.n > 0) find(d, from.row, e, r);
   const uint32_t pieces = (uint32_t)(e.n + PIECE - 1) / PIECE;
   uint32_t sum = pieces;

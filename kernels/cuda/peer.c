@@ -261,3 +261,29 @@ void peer_send_gradients(struct peer_link *l, const struct comm *comm, const str
   }
   meet(l, THERE, stream);
 }
+
+/* ---- windows ---- */
+
+struct peer_window {
+  struct peer_map map;
+};
+
+struct peer_window *peer_window_open(const struct comm *comm, void *at) {
+  struct peer_window *w = NEW_ZERO(struct peer_window, 1);
+  if (map_array(comm, at, 0, &w->map)) return w;
+  peer_window_close(w, comm);
+  return NULL;
+}
+
+void *peer_window_at(const struct peer_window *w, int r) {
+  return w->map.theirs[r];
+}
+
+void peer_window_close(struct peer_window *w, const struct comm *comm) {
+  if (!w) return;
+  CHECK_CUDA(cudaStreamSynchronize(gpu_stream()));
+  comm_barrier(comm); /* nobody writes any more */
+  unmap(&w->map, comm->size);
+  comm_barrier(comm);
+  mem_free(w);
+}

@@ -33,4 +33,14 @@ void peer_send_gradients(struct peer_link *link, const struct comm *comm, const 
 /* Between two transfers: our halo rows (or `arrived`) may be overwritten, and so may theirs. */
 void peer_make_ready(struct peer_link *link, cudaStream_t stream);
 
+/* An array of every rank's, mapped here for as long as it is wanted: its bytes are the callers' to use. */
+struct peer_window;
+
+/* Collective: `at` is ours, or NULL. NULL, on every rank, when some array cannot be mapped. */
+struct peer_window *peer_window_open(const struct comm *comm, void *at);
+/* Rank r's array. */
+void *peer_window_at(const struct peer_window *window, int r);
+/* Collective: afterwards everybody may free their array. Accepts NULL. */
+void peer_window_close(struct peer_window *window, const struct comm *comm);
+
 #endif

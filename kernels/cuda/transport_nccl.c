@@ -7,6 +7,7 @@
 #include "halo_device.h"
 #include "mem.h"
 #include "nccl_messages.h"
+#include "nccl_road.h"
 #include "peer.h"
 #include "rows.h"
 #include "watchdog.h"
@@ -96,6 +97,14 @@ static struct status open_peer(struct comm *comm) {
       EXIT_DEVICE,
       "--transport peer: the ranks' GPUs cannot map each other's memory (all must be on one host and "
       "linked); use --transport nccl");
+}
+
+static struct status open_near(struct comm *comm) {
+  open_with(comm, &transport_nccl);
+  struct nccl_state *s = comm->via_state;
+  if (comm->size > 1) s->peer = peer_open(comm);
+  if (s->peer) comm->via = &transport_peer;
+  return fine();
 }
 
 static void close_nccl(struct comm *comm) {
@@ -253,6 +262,21 @@ static void gather(const struct comm *comm, const void *mine, int64_t bytes, voi
   transport_mpi.gather(comm, mine, bytes, all, capacity, sizes);
 }
 
+/* ---- beyond the table ---- */
+
+bool nccl_joins(const struct comm *comm) {
+  return comm->size > 1 && (comm->via == &transport_nccl || comm->via == &transport_peer);
+}
+
+struct peer_link *nccl_peer(const struct comm *comm) {
+  return ((const struct nccl_state *)comm->via_state)->peer;
+}
+
+void nccl_all_gather(const struct comm *comm, const void *mine, size_t bytes, void *all) {
+  const struct nccl_state *s = comm->via_state;
+  CHECK_NCCL(s->nccl, ncclAllGather(mine, all, bytes, ncclChar, s->nccl, gpu_stream()));
+}
+
 const struct transport transport_nccl = {.name = "nccl",
                                          .queues = true,
                                          .open = open_nccl,
@@ -274,3 +298,5 @@ const struct transport transport_peer = {.name = "peer",
                                          .reduce_end = reduce_end,
                                          .sum = sum,
                                          .gather = gather};
+
+const struct transport transport_near = {.name = "peer or nccl", .open = open_near};

@@ -101,6 +101,7 @@ struct lif_tally {
   int64_t host_events;  /* of these, edges that a device read from host memory */
 };
 
+struct comm;
 struct lif; /* the backend's state: V, counters, ring, its copy of the edges */
 
 /* Trials of one net that share its edges and go step by step together, where this rank alone has the whole
@@ -142,12 +143,20 @@ struct lif_backend {
    * caller; rows need not ascend within a step. Then the step number moves on by n. */
   void (*deliver)(struct lif *state, int n, const struct lif_spikes *all);
 
-  /* Where this rank alone has the whole net: as integrate and deliver would do them, at least one and at most
-   * n steps, without a word to the host in between; returns how many. Muted spikes are left out of what is
-   * delivered and of the tally. With a fault, `mine` may go on behind the fault's step. Spikes are not handed
-   * out where `mine` is NULL. The entry is NULL where integrate and deliver are as good. */
+  /* Where this rank alone has the whole net, or has joined the others: as integrate and deliver would do
+   * them, at least one and at most n steps, without a word to the host in between; returns how many. Muted
+   * spikes are left out of what is delivered and of the tally. With a fault, `mine` may go on behind the
+   * fault's step. Spikes are not handed out where `mine` is NULL. The entry is NULL where integrate and
+   * deliver are as good. */
   int64_t (*run)(struct lif *state, int64_t n, struct lif_spikes *mine, struct lif_tally *tally,
                  struct lif_fault *fault);
+
+  /* Collective, once after open: the devices of this group's ranks talk to each other from now on, so that
+   * `run` works on several ranks: all call it with the same n, get the same number of steps and the same
+   * `sent`, and all end when one has a fault, each with its own. first_of_rank [size + 1]; comm and its
+   * transport outlive the state, whose close is then collective. False, on every rank: there is no such road.
+   * NULL: never. */
+  bool (*join)(struct lif *state, const struct comm *comm, const gidx *first_of_rank);
 
   /* Potentials of `n` own rows after the last integrated step. */
   void (*potentials)(struct lif *state, lidx n, const lidx *neuron, int32_t *potential);
