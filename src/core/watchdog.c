@@ -41,14 +41,18 @@ static double patience(void) {
   return (atomic_load(&pauses) > 0 ? WATCHDOG_PATIENCE * limit_seconds : limit_seconds) + turn;
 }
 
+/* One rank of a host speaks; the others leave it time to end them all. */
 static void give_up(double quiet) {
-  char host[256] = "?";
+  char host[256] = "?", suspect[128];
+  const struct timespec rest = {3, 0};
   gethostname(host, sizeof host - 1);
   witness_leave();
+  witness_suspect(suspect, sizeof suspect);
+  if (!witness_speaks()) nanosleep(&rest, NULL), _exit(EXIT_WATCHDOG);
   fprintf(stderr,
-          "fascicle: rank %d on %s: no progress for %.0f s, last seen in '%s'; ended by the watchdog "
+          "fascicle: rank %d on %s: no progress for %.0f s, last seen in '%s'%s; ended by the watchdog "
           "(--watchdog SECONDS changes the limit)\n",
-          fail_rank(), host, quiet, atomic_load(&last_place));
+          fail_rank(), host, quiet, atomic_load(&last_place), suspect);
   fflush(stderr);
   _exit(EXIT_WATCHDOG);
 }

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@ struct person {
   pid_t process;
   atomic_int leaves; /* its end has been, or will be, explained */
   atomic_int told;   /* somebody says that it is gone */
+  atomic_int stall;  /* of the first person: somebody says that nothing moves */
 };
 
 static struct person *people; /* [n_people] */
@@ -110,6 +112,37 @@ void witness_start(const struct comm *host) {
     seen[i] = (struct pollfd){.fd = i == me ? -1 : follow(people[i].process), .events = POLLIN};
   comm_barrier(host); /* nobody is gone before all watch */
   start_thread();
+}
+
+/* ---- when nothing moves ---- */
+
+bool witness_speaks(void) {
+  return !people || !atomic_exchange(&people[0].stall, 1);
+}
+
+/* 'T': stopped; 't': by a debugger; 0: gone. The state stands behind the name, which may hold anything but is
+ * in brackets. */
+static char state_of(pid_t process) {
+  char path[64], line[512] = "";
+  snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
+  FILE *file = fopen(path, "r");
+  if (!file) return 0;
+  const size_t n = fread(line, 1, sizeof line - 1, file);
+  fclose(file);
+  line[n] = 0;
+  const char *end = strrchr(line, ')');
+  return end && end[1] == ' ' ? end[2] : 0;
+}
+
+void witness_suspect(char *text, size_t size) {
+  *text = 0;
+  for (int i = 0; i < n_people; i++) {
+    const char state = i == me ? 'R' : state_of(people[i].process);
+    if (state != 'T' && state != 't') continue;
+    snprintf(text, size, "; rank %d (process %ld) on this host is stopped", people[i].rank,
+             (long)people[i].process);
+    return;
+  }
 }
 
 void witness_leave(void) {

@@ -13,4 +13,10 @@ void witness_start(const struct comm *host);
  * another. Any thread; harmless without witness_start. */
 void witness_leave(void);
 
+/* Whether this rank is the first of its host to say that nothing moves. */
+bool witness_speaks(void);
+
+/* "; rank R (process P) on this host is stopped" for the first that is, else an empty text. */
+void witness_suspect(char *text, size_t size);
+
 #endif

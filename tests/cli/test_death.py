@@ -97,9 +97,9 @@ def test_killed_at_random():
 
 def test_stall():
     """A stopped process gives no sign of life: the others' watchdog ends the job and says where it was."""
-    graph, config, process = begin(2, "--watchdog", 2, "--checkpoint-every", 0, save=True)
+    graph, config, process = begin(3, "--watchdog", 2, "--checkpoint-every", 0, save=True)
     wait_steps("run", int(open(path("run/checkpoints/latest")).read()[5:13]) + 4000) # not in a checkpoint
-    victim = ranks_of(process, 2)[1]
+    victim = ranks_of(process, 3)[1]
     os.kill(victim, signal.SIGSTOP)
     try:
         code = ends_soon(process, 30)
@@ -109,7 +109,8 @@ def test_stall():
         except ProcessLookupError:
             pass
     log = open(path("log")).read()
-    check(code == 71 and "no progress for 2 s, last seen in 'simulation step'" in log, code, log)
+    lines = [line for line in log.splitlines() if "no progress for 2 s, last seen in 'simulation step'" in line]
+    check(code == 71 and len(lines) == 1 and f"(process {victim}) on this host is stopped" in lines[0], code, log)
     goes_on(graph, config, 1)
 
 
