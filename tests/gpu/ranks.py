@@ -1,136 +1,226 @@
 #!/usr/bin/env python3
-"""Several GPUs (or several ranks on one): do they agree with one rank, and how do they scale?
+"""Several GPUs (or several ranks on one): do they agree with one rank, and do they end when one dies?
 
-Usage: ranks.py FASCICLE TEST_TRANSPORT RANKS [--transport nccl|mpi] [--text FILE] [--quick] [--jsonl FILE]
-Prints a table last; every check that fails ends it with 1. With more ranks than GPUs use --transport mpi."""
+Usage: ranks.py RANKS [--transports peer,nccl,mpi] [--only SECTION,SECTION] [--quick]
+Sections: rows, rules, train, lif, resume, deaths. Programs are found on the PATH: fascicle, gpu_test_transport,
+gpu_test_lif_ranks. With more ranks than GPUs only the transport mpi is possible. A check that fails ends it with 1."""
 import argparse
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("fascicle")
-parser.add_argument("test_transport")
 parser.add_argument("ranks", type=int)
-parser.add_argument("--transport", default="nccl")
-parser.add_argument("--text")
-parser.add_argument("--quick", action="store_true", help="small graphs, no benchmarks")
-parser.add_argument("--jsonl", help="append the benchmark lines")
+parser.add_argument("--transports", default="peer,nccl,mpi")
+parser.add_argument("--only", default="rows,rules,train,lif,resume,deaths")
+parser.add_argument("--quick", action="store_true", help="a small graph for LIF")
 options = parser.parse_args()
-R, failures, table = options.ranks, [], []
+R, transports, sections, failures = options.ranks, options.transports.split(","), options.only.split(","), []
 environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="4",
                    OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
+LIMIT = 30  # seconds from a death to the job's end
+WATCHDOG = 8
 
 
-def run(n, *words, program=None, seconds=400):
-    command = [program or options.fascicle, *map(str, words)]
-    if n > 1:
-        command = ["mpirun", "-q", "--bind-to", "none", "-n", str(n), *command]
+def check(good, *what):
+    print("ok     " if good else "FAILED ", *what, flush=True)
+    if not good:
+        failures.append(" ".join(map(str, what)))
+
+
+def launch(n, words):
+    return words if n == 1 else ["mpirun", "-q", "--bind-to", "none", "-n", str(n), *words]
+
+
+def run(n, *words, seconds=120):
     start = time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment)
+    done = subprocess.run(launch(n, list(map(str, words))), capture_output=True, text=True, timeout=seconds, env=environment)
     if done.returncode:
-        failures.append(f"{' '.join(command[-12:])}: code {done.returncode}: {done.stderr.strip()[-400:]}")
-    print(f"  {time.monotonic() - start:6.1f} s  {n} x {' '.join(map(str, words))[:100]}", flush=True)
+        check(False, f"{n} x {' '.join(map(str, words))[:150]}: code {done.returncode}: {done.stderr.strip()[-600:]}")
+    print(f"  {time.monotonic() - start:5.1f} s  {n} x {' '.join(map(str, words))[:110]}", flush=True)
     return done
 
 
-def lines(done):
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+def records(folder, kind):
+    try:
+        with open(f"{folder}/metrics.jsonl") as file:
+            return [r for r in map(json.loads, filter(lambda line: line.endswith("\n"), file)) if r["record"] == kind]
+    except FileNotFoundError:
+        return []
 
 
-def check(good, what):
-    print(("ok      " if good else "FAILED  ") + what, flush=True)
-    if not good:
-        failures.append(what)
+# ---- training ----
+
+CORE = ["--set", "log_every=1", "--set", "eval_every=0", "--set", "train_steps=50", "--set", "checkpoint_every=25"]
 
 
-def losses(folder):
-    records = [json.loads(line) for line in open(f"{folder}/metrics.jsonl")]
-    return [record["loss"] for record in records if record["record"] == "step"]
+def train_words(folder, *words):
+    return ["fascicle", "train", "train.h5", "--text", "text.txt", "--output", folder, "--device", "cuda", *CORE, *words]
 
 
-def train(work, name, n, *words):
-    folder = f"{work}/{name}"
-    run(n, "train", f"{work}/graph.h5", "--text", options.text or f"{work}/text.txt", "--output", folder, "--force", "--device", "cuda",
-        "--set", "train_steps=50", "--set", "log_every=1", "--set", "eval_every=0", *words)
-    return losses(folder) if os.path.exists(f"{folder}/metrics.jsonl") else []
+def train(folder, n, *words):
+    run(n, *train_words(folder, *words))
+    return [r["loss"] for r in records(folder, "step")]
 
 
-def agree(a, b, what, tolerance=1e-5):
+def losses_agree(a, b, what):
     worst = max((abs(x - y) for x, y in zip(a, b)), default=9)
-    check(len(a) == len(b) == 50 and worst <= tolerance, f"{what}: losses of 50 steps within {worst:.1e} of one rank")
+    check(len(a) == len(b) == 50 and worst <= 1e-5, f"{what}: losses of 50 steps within {worst:.1e} of one GPU")
 
 
-def training(work):
-    one = train(work, "one", 1)
-    via = ["--transport", options.transport]
-    agree(one, train(work, "parts", R, "--parts", R, *via), f"{R} parts")
-    agree(one, train(work, "replicas", R, "--parts", 1, *via), f"{R} replicas")
+def shapes():
+    """How R ranks can share the work, by name: words of the command."""
+    found = [(f"{R} parts, {t}", ["--parts", R, "--transport", t]) for t in transports]
+    return found + [(f"{R} replicas, {transports[-2:][0]}", ["--parts", 1, "--transport", transports[-2:][0]])]
 
 
-def simulate(work, name, n, steps, *words):
-    done = run(n, "simulate", f"{work}/lif.h5", "--config", f"{work}/lif.json", "--steps", steps, "--output", f"{work}/{name}", "--force",
-               "--json", *words)
-    facts = lines(done)
-    return facts[-1] if facts else {"spikes_digest": name, "spikes": 0, "steps_per_second": 0}
+def training(one):
+    for number, (name, words) in enumerate(shapes()):
+        losses_agree(one, train(f"train_{number}", R, *words), "train, " + name)
 
 
-def simulation(work):
-    steps = 2000 if options.quick else 10000
-    one = simulate(work, "sim_one", 1, steps, "--device", "cuda")
-    many = simulate(work, "sim_many", R, steps, "--device", "cuda", "--transport", options.transport)
-    check(one["spikes_digest"] == many["spikes_digest"] and one["spikes"] > 1000,
-          f"{R} ranks: {one['spikes']} spikes of {steps} steps are bit-identical")
-    table.append(("lif steps/s, one rank / all", one["steps_per_second"], many["steps_per_second"]))
+# ---- simulation ----
 
 
-def bench(n, *words):
-    result = lines(run(n, "bench", *words, "--device", "cuda", "--json", *(["--transport", options.transport] if n > 1 else [])))
-    if options.jsonl:
-        with open(options.jsonl, "a") as file:
-            for line in result:
-                file.write(json.dumps(line) + "\n")
-    return {(line["case"], line.get("graph", "")): line for line in result}
+def simulate_words(folder, graph, steps, *words):
+    return ["fascicle", "simulate", graph, "--config", "lif.json", "--steps", steps, "--output", folder, "--device", "cuda", "--json", *words]
 
 
-def scaling():
-    for nodes, edges in ((160514, 10400000), (211577, 24680000)):
-        size = ["--nodes", nodes, "--edges", edges]
-        one, many = bench(1, "recurrence", *size), bench(R, "recurrence", *size)
-        for key in one:
-            if key[0] == "total" and key in many:
-                table.append((f"parts {nodes}/{edges} {key[1]}: strong scaling", one[key]["seconds"] * 1e3, many[key]["seconds"] * 1e3))
-        half = bench(1, "recurrence", *size, "--batch", 32 // R, "--model", "lognormal")
-        halo = bench(R, "halo", *size)
-        total = ("total", "lognormal")
-        if total in half and total in one:
-            table.append((f"replicas {nodes}/{edges}: batch {32 // R} of 32 on one GPU", one[total]["seconds"] * 1e3, half[total]["seconds"] * 1e3))
-        for (case, _), line in halo.items():
-            table.append((f"halo {nodes}/{edges} {case}: floor / measured, ms", line["floor_seconds"] * 1e3, line["seconds"] * 1e3))
+def simulate(folder, n, graph, steps, *words):
+    done = run(n, *simulate_words(folder, graph, steps, *words))
+    facts = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return facts[-1] if facts else {"spikes_digest": folder, "spikes": 0, "steps_per_second": 0}
+
+
+def simulation(one, steps):
+    for t in transports:
+        many = simulate(f"lif_{t}", R, "lif.h5", steps, "--transport", t, "--parts", R)
+        check(one["spikes_digest"] == many["spikes_digest"] and one["spikes"] > 1000,
+              f"LIF, {R} parts, {t}: {many['spikes']} spikes of {steps} steps are those of one GPU; "
+              f"{many['steps_per_second']:.0f} steps/s, one GPU {one['steps_per_second']:.0f}")
+
+
+# ---- resume ----
+
+
+def resume_train(folder, n, what, one, words=()):
+    """A finished run as it was after step 25, with the rest made on n ranks."""
+    copy = f"{folder}_resumed"
+    shutil.copytree(folder, copy)
+    for name in ("step_00000050.h5", "latest"):
+        os.remove(f"{copy}/checkpoints/{name}")
+    losses_agree(one, train(copy, n, *words, "--resume", "auto"), what)
+
+
+def resume_lif(first, second, steps, one):
+    folder = f"lif_{first}_{second}"
+    simulate(folder, first, "lif.h5", steps // 2, *(["--parts", R] if first > 1 else []))
+    done = simulate(folder, second, "lif.h5", steps, "--resume", "auto", *(["--parts", R] if second > 1 else []))
+    check(done["spikes_digest"] == one["spikes_digest"], f"LIF from {first} to {second} GPUs at half time: {done['spikes']} spikes")
+
+
+# ---- deaths ----
+
+
+def ranks_of(process):
+    """Process of each rank."""
+    found = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if int(open(f"/proc/{name}/stat").read().rsplit(")", 1)[1].split()[1]) != process.pid:
+                continue
+            words = open(f"/proc/{name}/environ").read().split("\0")
+        except OSError:
+            continue
+        rank = [w.split("=")[1] for w in words if w.startswith("OMPI_COMM_WORLD_RANK=")]
+        if rank:
+            found[int(rank[0])] = int(name)
+    return found
+
+
+def death(verb, transport, how):
+    folder = f"death_{verb}_{transport}_{how.name}"
+    words = ["--transport", transport, "--parts", R, "--watchdog", WATCHDOG]
+    words = (train_words(folder, *words, "--set", "train_steps=1000000") if verb == "train"
+             else simulate_words(folder, "small.h5", 10**9, *words))
+    with open(f"{folder}.err", "w") as err:
+        process = subprocess.Popen(launch(R, list(map(str, words))), stdout=subprocess.DEVNULL, stderr=err, env=environment)
+    until = time.monotonic() + 60
+    kind = "step" if verb == "train" else "steps"
+    while len(records(folder, kind)) < 3 and time.monotonic() < until and process.poll() is None:
+        time.sleep(0.1)
+    victim = ranks_of(process).get(1)
+    what = f"{verb}, {transport}, rank 1 {'killed' if how == signal.SIGKILL else 'stopped'}"
+    if not victim or process.poll() is not None:
+        check(False, what, "did not run:", open(f"{folder}.err").read()[-600:])
+        return
+    os.kill(victim, how)
+    start = time.monotonic()
+    try:
+        code = process.wait(60)
+    except subprocess.TimeoutExpired:
+        code = "none"
+        process.terminate()
+    took = time.monotonic() - start
+    try:
+        os.kill(victim, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    said = [line for line in open(f"{folder}.err").read().splitlines() if "fascicle: rank " in line]
+    word = "is gone" if how == signal.SIGKILL else "is stopped"
+    good = took < LIMIT and code not in (0, "none") and len(said) == 1 and f"rank 1 (process {victim}) on this host {word}" in said[0]
+    check(good, f"{what}: ended after {took:.1f} s, code {code}, saying:", " | ".join(said))
+
+
+# ---- all ----
+
+
+def main():
+    if "rows" in sections:
+        for t in transports:
+            check("all checks pass" in run(R, "gpu_test_transport", t).stdout, f"rows, gradients, sums: {t}")
+    if "rules" in sections:
+        for t in transports:
+            done = run(R, "gpu_test_lif_ranks", t)
+            check(": 0 of " in done.stdout, f"LIF against one CPU rank: {t}:", *done.stdout.splitlines()[-1:])
+    with open("text.txt", "w") as file:
+        file.write("the quick brown fox jumps over the lazy dog, and back again. " * 3000)
+    with open("lif.json", "w") as file:
+        json.dump({"threshold": 2000, "decay_shifts": [4], "refractory_steps": 5, "seed": 3, "stimulus": [
+            {"neurons": "all", "kind": "poisson", "rate_hz": 4, "weight": 2100}]}, file)
+    if {"train", "resume", "deaths"} & set(sections):
+        run(1, "fascicle", "generate", "--nodes", 5000, "--edges", 524324, "--parts", 8, "--output", "train.h5")
+    if {"train", "resume"} & set(sections):
+        one = train("train_one", 1)
+        training(one)
+    if "resume" in sections:
+        resume_train("train_one", R, f"train from one GPU to {R} parts", one, ["--parts", R])
+        resume_train("train_0", 1, f"train from {R} parts to one GPU", one)
+    nodes, edges, steps = (20000, 1000000, 2000) if options.quick else (211577, 24680000, 10000)
+    if {"lif", "resume"} & set(sections):
+        run(1, "fascicle", "generate", "--nodes", nodes, "--edges", edges, "--delays", "1:8", "--no-order", "--output", "lif.h5")
+        one = simulate("lif_one", 1, "lif.h5", steps)
+    if "lif" in sections:
+        simulation(one, steps)
+    if "resume" in sections:
+        resume_lif(1, R, steps, one)
+        resume_lif(R, 1, steps, one)
+    if "deaths" in sections:
+        run(1, "fascicle", "generate", "--nodes", 20000, "--edges", 1000000, "--delays", "1:8", "--no-order", "--output", "small.h5")
+        for verb in ("train", "simulate"):
+            for t in transports:
+                for how in (signal.SIGKILL, signal.SIGSTOP):
+                    death(verb, t, how)
 
 
 with tempfile.TemporaryDirectory() as work:
-    done = run(R, options.transport, program=options.test_transport)
-    check(done.returncode == 0, f"transport {options.transport}: {done.stdout.strip()}")
-    with open(f"{work}/text.txt", "w") as file:
-        file.write("the quick brown fox jumps over the lazy dog, and back again. " * 3000)
-    with open(f"{work}/lif.json", "w") as file:
-        json.dump({"threshold": 2000, "decay_shifts": [4], "refractory_steps": 5, "seed": 3, "stimulus": [
-            {"neurons": "all", "kind": "poisson", "rate_hz": 4, "weight": 2100}]}, file)
-    run(1, "generate", "--nodes", 5000, "--edges", 524324, "--parts", 8, "--output", f"{work}/graph.h5")
-    size = (20000, 1000000) if options.quick else (211577, 24680000)
-    run(1, "generate", "--nodes", size[0], "--edges", size[1], "--delays", "1:8", "--no-order", "--output", f"{work}/lif.h5")
-    training(work)
-    simulation(work)
-    if not options.quick:
-        scaling()
-print()
-for name, one, many in table:
-    print(f"{name:70s} {one:12.4g} {many:12.4g} {one / many if many else 0:7.3f}")
-for failure in failures:
-    print("FAILED", failure)
-print(f"{'ALL PASS' if not failures else 'FAILURES'} on {R} ranks, transport {options.transport}")
+    os.chdir(work)
+    main()
+    os.chdir("/")
+print(f"{'ALL PASS' if not failures else str(len(failures)) + ' FAILURES'} on {R} ranks, transports {', '.join(transports)}")
 sys.exit(bool(failures))
