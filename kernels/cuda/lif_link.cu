@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     step_own<SUM, RESIDENT>(d, link, s, b, now, c, k, own, f, fired_here);
     if (link.direct && late && k > 0)
       hear<SUM>(d, link, s, b, then, true, now.slot);
-    else if (!link.direct || late || !link.waits_first)
+    else if (!link.direct || late)
       flush<SUM>(d, s, b, now.slot);
     if (link.direct && (last || !late)) hear<SUM>(d, link, s, b, now, false, now.slot);
     then = now, now = after(d, link, now);

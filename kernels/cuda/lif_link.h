@@ -33,7 +33,6 @@ struct lif_link {
   int32_t n_told;          /* words that we tell in a step: 1 at least, for the others wait for us */
   int32_t period;          /* steps from one barrier of our blocks to the next */
   bool direct;             /* words come while the kernel runs */
-  bool waits_first;        /* min_delay 1: own spikes are sent when the others' have come, all together */
   const int64_t *row;      /* [size + 1] first global row of each rank */
   uint64_t *inbox;         /* [size][window][stride] */
   uint64_t *const *outbox; /* [n_outboxes] each [window][stride]: ours, or our place in the others' inboxes */

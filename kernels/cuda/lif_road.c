@@ -3,7 +3,6 @@
 #include "nccl_road.h"
 #include "peer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { RECORDED = 32 }; /* batches in a recorded sequence */
@@ -67,7 +66,8 @@ static void open_batches(struct lif_road *road) {
 }
 
 struct lif_road *lif_road_open(const struct comm *comm, const struct lif_device *d, const int64_t *first) {
-  if (!nccl_joins(comm)) return NULL;
+  /* NCCL's road gives wrong spikes after the first legs: until that is understood, the host carries them. */
+  if (!nccl_joins(comm) || !nccl_peer(comm)) return NULL;
   struct lif_road *road = NEW_ZERO(struct lif_road, 1);
   const bool direct = nccl_peer(comm);
   road->comm = comm;
@@ -79,7 +79,6 @@ struct lif_road *lif_road_open(const struct comm *comm, const struct lif_device 
                                  .n_told = d->n_words > 0 ? d->n_words : 1,
                                  .period = direct && d->min_delay > 1 ? d->min_delay - 1 : d->min_delay,
                                  .direct = direct,
-                                 .waits_first = getenv("LIF_WAITS_FIRST") != NULL,
                                  .row = road->row};
   road->inbox = GPU_ZERO(uint64_t, comm->size * box_words(&road->link));
   road->link.inbox = road->inbox;
