@@ -34,7 +34,7 @@ struct plan_request {
   const char *path, *kind, *config, *device, *machine_file, *residency, *transport;
   struct texts set;
   int64_t ranks, parts, per_host, nodes, edges, threads, vocabulary, characters;
-  double memory_gib, active;
+  double memory_gib, active, far_edges;
   double nvlink_rate, nvlink_latency, network_rate,
       network_latency; /* GB/s, microseconds; below 0: the machine's */
   bool as_json;
@@ -83,6 +83,9 @@ static struct status parse(int argc, char **argv, struct plan_request *r) {
        &r->residency, 0, 0},
       {"memory", OPTION_REAL, "GIB", "what a rank may use (cpu: its share of this host's)", &r->memory_gib, 0,
        0},
+      {"far-edges", OPTION_REAL, "SHARE",
+       "without a graph file: edges whose source is in another part (those of a random graph, (P - 1) / P)",
+       &r->far_edges, 0, 0},
       {"threads", OPTION_INT, "N", "threads of each rank (1; a GPU counts as one)", &r->threads, 1, 4096},
       {"nodes", OPTION_INT, "N", "neurons, without a graph file", &r->nodes, 1, UINT32_MAX},
       {"edges", OPTION_INT, "E", "edges, without a graph file", &r->edges, 0, INT64_MAX},
@@ -96,6 +99,9 @@ static struct status parse(int argc, char **argv, struct plan_request *r) {
     return failure(EXIT_USAGE, "plan: give a graph file, or --nodes N and --edges E");
   if (!strcmp(r->kind, "train") && strcmp(r->residency, "auto"))
     return failure(EXIT_USAGE, "plan: --residency is for --job simulate: training keeps its edges in memory");
+  if (r->far_edges > 1 || (r->path && r->far_edges >= 0))
+    return failure(EXIT_USAGE, "plan: --far-edges %g: a share of 0 to 1, without a graph file, is wanted",
+                   r->far_edges);
   if (r->path && (r->nodes || r->edges >= 0))
     return failure(EXIT_USAGE, "plan: a graph file and --nodes exclude each other");
   if (r->parts && r->ranks % r->parts)
@@ -156,7 +162,8 @@ static struct status count(const struct comm *alone, const struct plan_request *
                                    .min_delay = 1,
                                    .max_delay = 1,
                                    .parts = parts,
-                                   .per_host = per_host};
+                                   .per_host = per_host,
+                                   .far_share = r->far_edges};
     plan_guess(job_exchange(&r->job), &a->graph);
     a->streamable = true;
     return fine();
@@ -173,8 +180,9 @@ static bool trains(const struct plan_request *r) {
   return !strcmp(r->kind, "train");
 }
 
-/* Local rows are counted in 31 bits, edges on a GPU in 32. */
+/* Training counts local rows in 31 bits, edges on a GPU in 32. */
 static bool can_count(const struct plan_request *r, const struct answer *a) {
+  if (!trains(r)) return plan_largest(&a->graph)->n_own <= INT32_MAX;
   const struct plan_share *s = plan_largest(&a->graph);
   const bool gpu = strcmp(r->machine.name, "cpu") != 0;
   return s->n_own + s->n_halo <= INT32_MAX && (!gpu || s->near + s->far <= UINT32_MAX - 65536);
@@ -333,7 +341,7 @@ static void print_answer(const struct plan_request *r, const struct answer *a) {
            100 * a->host_edges);
   else if (a->streamed)
     printf("  edges streamed from the file; what is not held comes from the page cache while that has it\n");
-  if (a->graph.parts > 1)
+  if (a->graph.parts > 1 && trains(r))
     printf("  exchange: %s, %.1f %% of an all-gather needed\n", exchange_name(&a->graph),
            100 * (double)a->graph.needed / ((a->graph.parts - 1) * (double)a->graph.n_nodes));
   printf(
@@ -400,6 +408,7 @@ static struct status run(struct comm *world, int argc, char **argv) {
                            .vocabulary = 65,
                            .characters = 1115394,
                            .active = 0.01,
+                           .far_edges = -1,
                            .nvlink_latency = -1,
                            .network_latency = -1,
                            .job = job_defaults()};

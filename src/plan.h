@@ -28,6 +28,7 @@ struct plan_graph {
   bool real;                /* counted on a file, not estimated */
   int parts, per_host;      /* parts of one replica that share a host */
   bool all;                 /* an all-gather instead of halos */
+  double far_share;         /* plan_guess: edges from other parts; below 0: (parts - 1) / parts */
   int64_t needed;           /* halo rows that edges need, over all parts */
   struct plan_share *share; /* [parts]; [1] when all parts are estimated alike */
   int n_shares;
@@ -38,7 +39,7 @@ struct plan_graph {
 void plan_count(const struct comm *alone, struct connectome_file *file, int parts, int per_host,
                 enum halo_kind kind, struct plan_graph *graph);
 /* Estimate a graph that does not exist: sources drawn at random, so halo rows are at their most. n_nodes,
- * n_edges, min_delay, max_delay, parts and per_host of *graph are given, the rest is filled in. */
+ * n_edges, min_delay, max_delay, parts, per_host and far_share of *graph are given, the rest is filled in. */
 void plan_guess(enum halo_kind kind, struct plan_graph *graph);
 void plan_graph_free(struct plan_graph *graph);
 /* The share with the most edges: the one that must fit. */

@@ -100,7 +100,7 @@ void plan_guess(enum halo_kind kind, struct plan_graph *g) {
   const eidx edges = (g->n_edges + parts - 1) / parts;
   g->n_shares = 1;
   s->n_own = (g->n_nodes + parts - 1) / parts;
-  s->near = edges / parts;
+  s->near = g->far_share < 0 || parts == 1 ? edges / parts : (eidx)((double)edges * (1 - g->far_share));
   s->far = edges - s->near;
   s->n_halo = (int64_t)distinct((double)(g->n_nodes - s->n_own), (double)s->far);
   g->needed = s->n_halo * parts;

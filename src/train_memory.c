@@ -27,7 +27,8 @@ static int64_t bytes_with(const struct training *t, const struct connectome_fact
                              .min_delay = 1,
                              .max_delay = 1,
                              .parts = parts,
-                             .per_host = parts};
+                             .per_host = parts,
+                             .far_share = -1};
   plan_guess(job_exchange(t->job), &graph);
   const struct plan_memory m = plan_train_memory(t->job->backend, &graph, plan_largest(&graph), &training);
   plan_graph_free(&graph);

@@ -109,6 +109,6 @@ answer = json.loads(run(FASCICLE, "plan", "--nodes", "70000000", "--edges", str(
                          "--device", "h200", "--gpus-per-host", "8", "--json").stdout)
 assert answer["edges"] == EDGES and answer["largest_part"]["near_edges"] + answer["largest_part"]["far_edges"] == EDGES // 128
 assert answer["network_bytes_per_step"] > 2**40 and answer["total_bytes"] > 2**40 and not answer["fits"]
-refused = run(FASCICLE, "plan", "--nodes", "70000000", "--edges", str(EDGES), "--job", "simulate", "--ranks", "16", "--parts", "16", "--device",
+refused = run(FASCICLE, "plan", "--nodes", "70000000", "--edges", str(EDGES), "--job", "train", "--ranks", "16", "--parts", "16", "--device",
               "h200", "--memory", "1000000", "--json")
 assert refused.returncode == 2 and "6250000000 edges" in refused.stderr, refused.stderr

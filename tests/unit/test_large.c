@@ -39,7 +39,8 @@ static void test_plan(void) {
                          .min_delay = 1,
                          .max_delay = 8,
                          .parts = 16,
-                         .per_host = 8};
+                         .per_host = 8,
+                         .far_share = -1};
   plan_guess(HALO_AUTO, &g);
   const struct plan_share *s = plan_largest(&g);
   CHECK_EQ(s->near + s->far, hundred_billion / 16);
