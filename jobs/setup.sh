@@ -15,7 +15,7 @@ wanted_venv=false
 for what in "$@"; do
   case $what in
     run) ;;
-    test) packages+=(clang clang-format libclang-rt-dev shellcheck python3-venv hdf5-tools); wanted_venv=true ;;
+    test) packages+=(clang clang-format libclang-rt-dev libomp-dev shellcheck python3-venv hdf5-tools); wanted_venv=true ;;
     slurm) packages+=(slurm-wlm munge libpmix-dev util-linux) ;;
     *) echo "setup.sh: unknown word '$what'; known are run, test, slurm" >&2; exit 2 ;;
   esac

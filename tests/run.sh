@@ -1,7 +1,7 @@
 #!/bin/bash
 # tests/run.sh: install what is missing, build, and pass every test. Two builds: an optimised one that runs the whole suite, and
 # a checked one (active invariants, poisoned memory, AddressSanitizer and UBSan) that runs the unit tests again; and a short
-# fuzz run.
+# look for races and fuzz run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=../jobs/env.sh
@@ -17,6 +17,8 @@ jobs=${TEST_JOBS:-$((2 * $(nproc)))}
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 echo "== checked build: unit tests under AddressSanitizer and UBSan"
 ctest --test-dir build-checked --no-tests=error --output-on-failure -j "$jobs" -R '^test_.*_[0-9]+$' --timeout 600 "$@"
+echo "== threads: under ThreadSanitizer, with a planted race that must be found"
+tests/threads.sh
 echo "== fuzzing, a few seconds a parser (tests/fuzz/run.sh SECONDS for more)"
 tests/fuzz/run.sh "${FUZZ_SECONDS:-5}"
 echo "== optimised build: the whole suite"

@@ -1,4 +1,5 @@
 #include "digest.h"
+#include "clones.h"
 #include "rng.h"
 
 #include <errno.h>
@@ -60,9 +61,8 @@ struct sum128 edge_hash(nodeid pre, nodeid post, int64_t weight, int64_t delay) 
 enum { HASH_BLOCK = 256 };
 
 /* A block of edges at a time: the hashes are independent of each other, only their sum carries. */
-__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"))) static void
-hash_block(int n, const uint32_t *pre, const uint32_t *post, const int16_t *weight, const uint16_t *delay,
-           uint64_t *restrict low, uint64_t *restrict high) {
+VECTOR_CLONES static void hash_block(int n, const uint32_t *pre, const uint32_t *post, const int16_t *weight,
+                                     const uint16_t *delay, uint64_t *restrict low, uint64_t *restrict high) {
   for (int i = 0; i < n; i++) {
     const struct sum128 h = hash(pre[i], post[i], (uint64_t)(int64_t)weight[i], delay[i]);
     low[i] = h.low, high[i] = h.high;
