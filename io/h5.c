@@ -247,7 +247,7 @@ void h5_link(struct h5_file *file, const char *path, const char *second) {
 }
 
 /* More than any file of ours holds: groups within themselves would have no end. */
-enum { MOST_OBJECTS = 100000 };
+enum { MOST_OBJECTS = 10000, DEEPEST = 16 };
 
 char **h5_members(struct h5_file *file, const char *path) {
   const hid_t group = CHECK_H5(file, path, H5Oopen(file->id, path, h5_links(file)));
@@ -270,20 +270,22 @@ struct walk {
   struct h5_file *file;
   struct status (*visit)(void *self, const char *path);
   void *self;
-  int seen;
+  int seen, depth;
 };
 
 static struct status walk_group(struct walk *w, const char *group) {
   struct status s = fine();
   char path[1024], **names = h5_members(w->file, *group ? group : "/");
   for (int i = 0; names[i] && !s.code; i++) {
-    if (++w->seen > MOST_OBJECTS)
+    if (++w->seen > MOST_OBJECTS || w->depth == DEEPEST)
       h5_refuse(w->file, "/", "holds too many objects, or groups within themselves");
     if (snprintf(path, sizeof path, "%s%s%s", group, *group ? "/" : "", names[i]) >= (int)sizeof path)
       continue;
-    if (is_kind(w->file, path, H5I_GROUP))
+    if (is_kind(w->file, path, H5I_GROUP)) {
+      w->depth++;
       s = walk_group(w, path);
-    else if (is_kind(w->file, path, H5I_DATASET))
+      w->depth--;
+    } else if (is_kind(w->file, path, H5I_DATASET))
       s = w->visit(w->self, path);
   }
   texts_free(names);
@@ -292,7 +294,7 @@ static struct status walk_group(struct walk *w, const char *group) {
 
 struct status h5_walk(struct h5_file *file, struct status (*visit)(void *self, const char *path),
                       void *self) {
-  return walk_group(&(struct walk){file, visit, self, 0}, "");
+  return walk_group(&(struct walk){file, visit, self, 0, 0}, "");
 }
 
 void texts_free(char **texts) {
@@ -409,13 +411,9 @@ static void refuse_strange(struct h5_file *file, const char *path, hid_t set, co
   if (shape->chunk_bytes > H5_MOST_CHUNK) h5_refuse(file, path, "is stored in larger chunks than ours");
   const hid_t made = CHECK_H5(file, path, H5Dget_create_plist(set));
   const int n = H5Pget_nfilters(made);
-  for (int i = 0; i < n; i++) {
-    unsigned flags, config;
-    size_t none = 0;
-    const H5Z_filter_t filter = H5Pget_filter2(made, (unsigned)i, &flags, &none, NULL, 0, NULL, &config);
-    if (filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_DEFLATE)
+  for (int i = 0; i < n; i++)
+    if (h5_filter(made, i) != H5Z_FILTER_SHUFFLE && h5_filter(made, i) != H5Z_FILTER_DEFLATE)
       h5_refuse(file, path, "is stored with a filter that fascicle does not write");
-  }
   H5Pclose(made);
 }
 

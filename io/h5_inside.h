@@ -35,6 +35,9 @@ hid_t h5_open_dataset(struct h5_file *file, const char *path);
 hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_t n, int width, hid_t layout);
 struct h5_shape h5_shape_of(struct h5_file *file, const char *path, hid_t set);
 
+/* The i-th filter of a dataset's creation list. */
+int h5_filter(hid_t made, int i);
+
 /* True when the dataset is packed as ours are and holds native elements of `type`: then h5_read_packed may.
  */
 bool h5_is_packed(struct h5_file *file, const char *path, hid_t set, enum ftype type, int64_t *chunk_rows);

@@ -84,19 +84,21 @@ void h5_write_packed(struct h5_file *file, const char *path, enum ftype type, in
   h5_put_packed(file, path, 0, n, data);
 }
 
+int h5_filter(hid_t made, int i) {
+  unsigned flags, config;
+  size_t none = 0; /* becomes the number of its parameters, which are not asked for */
+  return H5Pget_filter2(made, (unsigned)i, &flags, &none, NULL, 0, NULL, &config);
+}
+
 bool h5_is_packed(struct h5_file *file, const char *path, hid_t set, enum ftype type, int64_t *chunk_rows) {
   const hid_t layout = CHECK_H5(file, path, H5Dget_create_plist(set));
   const hid_t stored = CHECK_H5(file, path, H5Dget_type(set)),
               space = CHECK_H5(file, path, H5Dget_space(set));
   hsize_t chunk[H5S_MAX_RANK] = {0}, dims[H5S_MAX_RANK] = {0};
-  unsigned flags, config;
-  size_t none = 0;
   const int rank = H5Sget_simple_extent_dims(space, dims, NULL);
   bool is = H5Pget_layout(layout) == H5D_CHUNKED && H5Pget_chunk(layout, H5S_MAX_RANK, chunk) == rank &&
-            H5Pget_nfilters(layout) == 2 &&
-            H5Pget_filter2(layout, 0, &flags, &none, NULL, 0, NULL, &config) == H5Z_FILTER_SHUFFLE &&
-            H5Pget_filter2(layout, 1, &flags, &none, NULL, 0, NULL, &config) == H5Z_FILTER_DEFLATE &&
-            H5Tequal(stored, h5_memory_type(type)) > 0;
+            H5Pget_nfilters(layout) == 2 && h5_filter(layout, 0) == H5Z_FILTER_SHUFFLE &&
+            h5_filter(layout, 1) == H5Z_FILTER_DEFLATE && H5Tequal(stored, h5_memory_type(type)) > 0;
   for (int i = 1; i < rank; i++) is = is && chunk[i] == dims[i]; /* whole rows */
   *chunk_rows = (int64_t)chunk[0];
   H5Sclose(space), H5Tclose(stored), H5Pclose(layout);
