@@ -19,7 +19,7 @@ while ((SECONDS < end)); do
   code=0
   {
     time "$program" -close_fd_mask=1 -max_total_time=$((left < 120 ? left : 120)) -malloc_limit_mb=512 -timeout=20 \
-      -rss_limit_mb=2048 -max_len=4096 -len_control=20 -reload=1 -print_final_stats=1 -artifact_prefix="$folder/found-" \
+      -rss_limit_mb=2048 -max_len=4096 -len_control=2 -reload=1 -print_final_stats=1 -artifact_prefix="$folder/found-" \
       "$folder/corpus" "${seeds[@]}" >"$folder/log" 2>&1 || code=$?
   } 2>"$folder/time"
   n=$(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/log" | tail -n 1)
