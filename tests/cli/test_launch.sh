@@ -92,6 +92,22 @@ rc=0
 OMPI_MCA_rmaps_base_oversubscribe=0 timeout 30 mpirun --nooversubscribe --host localhost:1 -n 2 "$FASCICLE" info >out 2>err || rc=$?
 if [ $rc != 1 ] || ! grep -q slots err; then echo "test_launch: no slots: $rc $(cat err)" && exit 1; fi
 
+# What a job script does with the codes: 75 is queued again, 71 only if a checkpoint was written since.
+finished() { # CODE [made]
+  (
+    export FASCICLE_JOBS=$SOURCE/jobs SLURM_JOB_ID=7
+    scontrol() { echo "$*"; }
+    . "$FASCICLE_JOBS/slurm.sh"
+    launched=$(date +%s)
+    mkdir -p queued/checkpoints
+    touch -d "@$((launched + ${2:--9}))" queued/checkpoints/latest
+    finish "$1" queued
+  ) || true
+}
+[[ $(finished 75) == *'requeue 7'* && $(finished 71 5) == *'requeue 7'* && $(finished 71)$(finished 1 5)$(finished 65 5) == '' ]] || {
+  echo "test_launch: requeue" && exit 1
+}
+
 # A file system without locks: the variable is named, and helps.
 faulty=(env LD_PRELOAD="$(dirname "$FASCICLE")/tests/libfaulty.so" FAULT_CALL=flock FAULT_KIND=ENOLCK FAULT_NTH=1 FAULT_STICKY=1 FAULT_PATH="$work")
 expect 65 'HDF5_USE_FILE_LOCKING=FALSE' "${faulty[@]}" "$FASCICLE" "${run[@]}" --output locks

@@ -32,8 +32,8 @@ def check(condition, *words):
 
 def record(kind, **figures):
     """One line of results.jsonl when --record was given; always printed."""
-    commit = subprocess.run(["git", "-C", str(SOURCE), "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    line = json.dumps({"kind": kind, **figures, "date": datetime.date.today().isoformat(), "commit": commit})
+    facts = json.loads(program("info", "--json").stdout)
+    line = json.dumps({"kind": kind, **figures, "date": datetime.date.today().isoformat(), "commit": facts["commit"]})
     print(line, flush=True)
     if "--record" in sys.argv:
         with open(RESULTS, "a") as file:
