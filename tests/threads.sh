@@ -9,9 +9,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tests=("$@")
 if ((${#tests[@]} == 0)); then tests=(test_recur test_model test_lif_rules test_lif_stream test_table test_connectome test_fields); fi
 folder=build-threads
+mkdir -p $folder
 CC=clang cmake -S . -B $folder -G Ninja -DFASCICLE_CUDA=off -DCMAKE_BUILD_TYPE=None -DFASCICLE_SANITIZE=thread \
-  -DCMAKE_C_FLAGS="-O1 -g1" >$folder.log 2>&1 && ninja -C $folder race "${tests[@]}" >>$folder.log 2>&1 || {
-  tail -n 30 $folder.log
+  -DCMAKE_C_FLAGS="-O1 -g1" >$folder/build.log 2>&1 && ninja -C $folder race "${tests[@]}" >>$folder/build.log 2>&1 || {
+  tail -n 30 $folder/build.log
   exit 1
 }
 # MPI, HDF5 and the OpenMP runtime are not instrumented: what they do among themselves is not looked at.
