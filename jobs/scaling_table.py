@@ -106,7 +106,7 @@ def malecns():
         words = ("--job", "simulate", "--device", "h200", "--ranks", gpus, "--gpus-per-host", 8, "--active", 0.01)
         a = plan(*FLY, *words)
         rows.append((gpus, seconds(a["step_seconds"]), seconds(a["compute_seconds"]), seconds(a["exchange_seconds"])))
-    table(("GPUs", "step", "work", "exchange (lists through NCCL)"), rows)
+    table(("GPUs", "step", "work", "exchange of spikes"), rows)
 
 
 def mouse():

@@ -11,7 +11,8 @@ enum { MACHINE_POINTS = 12, MACHINE_LINKS = 4 };
 
 /* One exchange between ranks: every rank sends and receives `bytes`. */
 struct link {
-  char name[16];      /* "nccl", "peer", "mpi" between ranks of a host; "network" between hosts */
+  char name[16];      /* "nccl", "peer", "mpi" between ranks of a host, "spikes" for the LIF lists there (else
+                          as the others); "network" between hosts */
   double beside_work; /* 0: as fast beside work as alone; 1: the two take their sum */
   double per_message; /* seconds for each rank that is sent to, beyond the first */
   int n;

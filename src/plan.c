@@ -33,7 +33,7 @@ static const struct usage usage = {
 struct plan_request {
   const char *path, *kind, *config, *device, *machine_file, *residency, *transport;
   struct texts set;
-  int64_t ranks, parts, per_host, nodes, edges, threads, vocabulary, characters;
+  int64_t ranks, parts, per_host, nodes, edges, min_delay, threads, vocabulary, characters;
   double memory_gib, active, far_edges;
   double nvlink_rate, nvlink_latency, network_rate,
       network_latency; /* GB/s, microseconds; below 0: the machine's */
@@ -83,6 +83,8 @@ static struct status parse(int argc, char **argv, struct plan_request *r) {
        &r->residency, 0, 0},
       {"memory", OPTION_REAL, "GIB", "what a rank may use (cpu: its share of this host's)", &r->memory_gib, 0,
        0},
+      {"min-delay", OPTION_INT, "N", "without a graph file: shortest delay in steps (1)", &r->min_delay, 1,
+       UINT16_MAX},
       {"far-edges", OPTION_REAL, "SHARE",
        "without a graph file: edges whose source is in another part (those of a random graph, (P - 1) / P)",
        &r->far_edges, 0, 0},
@@ -133,13 +135,14 @@ static struct status choose_machine(struct plan_request *r) {
   struct machine *m = &r->machine;
   TRY(r->machine_file ? machine_load(r->machine_file, m) : machine_find(r->device, m));
   struct link *host = r->transport ? machine_link(m, r->transport) : &m->link[0];
-  struct link *network = machine_link(m, "network");
+  struct link *network = machine_link(m, "network"), *spikes = machine_link(m, "spikes");
   if (!host)
     return failure(EXIT_USAGE, "--transport %s: the machine %s has no such link", r->transport, m->name);
   override(host, r->nvlink_rate, r->nvlink_latency);
   override(network, r->network_rate, r->network_latency);
   r->layout = (struct plan_layout){.machine = m,
                                    .host = host,
+                                   .spikes = spikes && !r->transport ? spikes : host,
                                    .network = network,
                                    .threads = (int)r->threads,
                                    .ranks_per_host = (int)(r->per_host ? r->per_host : r->ranks)};
@@ -159,8 +162,8 @@ static struct status count(const struct comm *alone, const struct plan_request *
   if (!r->path) {
     a->graph = (struct plan_graph){.n_nodes = r->nodes,
                                    .n_edges = r->edges,
-                                   .min_delay = 1,
-                                   .max_delay = 1,
+                                   .min_delay = (int)r->min_delay,
+                                   .max_delay = (int)r->min_delay,
                                    .parts = parts,
                                    .per_host = per_host,
                                    .far_share = r->far_edges};
@@ -409,6 +412,7 @@ static struct status run(struct comm *world, int argc, char **argv) {
                            .characters = 1115394,
                            .active = 0.01,
                            .far_edges = -1,
+                           .min_delay = 1,
                            .nvlink_latency = -1,
                            .network_latency = -1,
                            .job = job_defaults()};

@@ -44,7 +44,7 @@ static struct plan_step simulate_share(const struct plan_graph *g, const struct 
   const double list = 4 * spikes * g->min_delay / g->parts;
   const double near = (host - 1) * fmax(list, 4), far = (g->parts - host) * fmax(list, 4);
   step.bytes_host = (int64_t)(near / g->min_delay), step.bytes_network = (int64_t)(far / g->min_delay);
-  step.exchange = fmax(link_seconds(l->host, near, (int64_t)host - 1),
+  step.exchange = fmax(link_seconds(l->spikes, near, (int64_t)host - 1),
                        link_seconds(l->network, far, g->parts - (int64_t)host)) /
                   g->min_delay;
   step.total = step.compute + step.exchange;

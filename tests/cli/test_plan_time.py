@@ -71,6 +71,10 @@ for nodes, edges, active, microseconds in ((20000, 1000000, 0, 1.99), (20000, 10
                                            (1000000, 50000000, 0.01, 62.9), (1000000, 50000000, 0.1, 184)):
     close(f"LIF, {nodes} neurons, {active} active", plan("--nodes", nodes, "--edges", edges, "--job", "simulate", "--device", "h200", "--active",
                                                          active)["step_seconds"], microseconds * 1e-6)
+for delay, active, microseconds in ((1, 0, 4.17), (1, 0.01, 9.47), (1, 0.1, 24.8), (8, 0, 2.96), (8, 0.01, 6.93), (8, 0.1, 22.6)):
+    close(f"LIF on two GPUs, delay {delay}, {active} active", plan("--nodes", 211577, "--edges", 24678466, "--job", "simulate", "--device", "h200",
+                                                                   "--ranks", 2, "--min-delay", delay, "--active", active)["step_seconds"],
+          microseconds * 1e-6)
 for nodes, edges, transport, milliseconds in ((211577, 24678466, "nccl", 59.4), (211577, 24678466, "peer", 56.9),
                                               (160514, 10402842, "nccl", 36.8), (160514, 10402842, "peer", 33.3)):
     answer = plan("--nodes", nodes, "--edges", edges, "--job", "train", "--device", "h200", "--ranks", 2, "--parts", 2, "--transport", transport,
