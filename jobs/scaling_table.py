@@ -143,5 +143,22 @@ print("A synthetic graph of the whole MaleCNS' size (modular, 211,577 neurons, 2
 halo_rows(args.ordered, args.hash, (2, 8, 64, 1024))
 print("## MaleCNS' size, predicted\n")
 malecns()
+print("""What follows: as long as every GPU has 32 columns of the batch, replicas or few parts of a host lose nothing. Splitting the graph over more GPUs
+than a host has is paid by the network: 256 exchanges a step at the assumed 20 us and 45 GB/s outweigh the work, though three to
+four times less for ordered parts than for scattered ones. One small step of batch 32 is fastest on 8 parts x 16 replicas, not on all GPUs as parts. `of ideal` at few columns a GPU
+is the kernels' cost of an edge whatever the batch (`forward_edge_seconds`), not the exchange.
+""")
 print("## A mouse's brain: 70,000,000 neurons, 100,000,000,000 edges, predicted\n")
 mouse()
+print("""What it takes, where it breaks, what must change:
+
+- **LIF fits as it is**: edges cost 8 bytes, so 8 GPUs of 141 GB hold them; work and memory divide by the number of GPUs. What does not divide are
+  8 bytes a neuron of the whole graph for the offsets by source (0.56 GB) and the exchange at a delay of 1 step: from a few hundred GPUs on it is what
+  a step takes, and a longer shortest delay is worth more than more GPUs.
+- **Training breaks on the saved states of halo rows**: (T M + 1) x B x 4 bytes a row, for nearly all neurons where sources are random. Everything
+  else fits 128 GPUs. What must change: keep only own states and send halo rows again in the backward pass (half as much traffic again; the rest
+  of the memory is in the table), or fewer columns a GPU; and an order in which parts need few rows. Then the network decides: rows that travel, not work.
+- **Ordering breaks first**: METIS runs on one rank with all edges in memory (some 32 bytes an edge, 3 TB); it needs a parallel
+  partitioner, or the brain's own regions as the first levels. `convert` and `generate` too hold all edges on one rank (some 16 bytes each, 1.6 TB).
+- **Counts hold**: rows, edges and offsets are 64 bits wide; a rank's rows 31 bits, edges on a GPU in training 32 bits (both refused with the
+  remedy, never wrapped); node ids 32 bits (4.29 thousand million neurons). `tests/cli/test_large.py` runs on a sparse file of 1e11 edges.""")
