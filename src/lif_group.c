@@ -4,8 +4,8 @@
 
 enum { MOST_AT_ONCE = 4096 }; /* steps between looks at signals */
 
-int lif_group_most(const struct lif_backend *backend) {
-  return backend->together ? backend->together->most : 1;
+int lif_group_worthwhile(const struct lif_backend *backend, lidx n_own) {
+  return backend->together ? backend->together->worthwhile(n_own) : 1;
 }
 
 struct status lif_group_open(const struct lif_setup *setup, int n, struct lif_group *g) {

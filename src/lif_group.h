@@ -22,8 +22,9 @@ struct lif_group {
   struct lif_tally *tally;
 };
 
-/* Most trials at once that this backend takes, 1 if it takes one after another. */
-int lif_group_most(const struct lif_backend *backend);
+/* How many trials of a net are quicker together on this backend; 1 where they are not, or cannot be. Local.
+ */
+int lif_group_worthwhile(const struct lif_backend *backend, lidx n_own);
 
 /* Local. `setup` must outlive the group. */
 struct status lif_group_open(const struct lif_setup *setup, int n, struct lif_group *group);

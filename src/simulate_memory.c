@@ -124,11 +124,12 @@ static struct status decide_on_device(struct simulation *sim, const struct needs
                  sim->graph, gib(needs->resident), gib(has), enough(needs->resident));
 }
 
-/* As many trials of this replica as the device has room for: they share the edges, a launch and a barrier. */
+/* As many trials of this replica as pay and as the device has room for: they share the edges, a launch and a
+ * barrier. */
 static int trials_at_once(const struct simulation *sim, const struct plan_graph *graph,
                           const struct plan_share *share, int64_t has) {
   const int64_t mine = (sim->trials - sim->grid.replica + sim->grid.replicas - 1) / sim->grid.replicas;
-  int n = lif_group_most(sim->job.backend->lif);
+  int n = lif_group_worthwhile(sim->job.backend->lif, (lidx)share->n_own);
   if (sim->grid.replica_comm.size > 1) return 1;
   if (n > mine) n = (int)mine;
   while (n > 1 && plan_device_memory(graph, share, n, sim->streamed ? 0 : -1).total > has) n--;

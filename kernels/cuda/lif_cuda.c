@@ -196,7 +196,12 @@ static bool join(struct lif *s, const struct comm *comm, const gidx *first_of_ra
   return s->road;
 }
 
+static int worthwhile(lidx n_own) {
+  return lif_device_trials(n_own);
+}
+
 static const struct lif_together together = {.most = LIF_TRIALS,
+                                             .worthwhile = worthwhile,
                                              .open = open_together,
                                              .write = write_trial,
                                              .read = read_trial,

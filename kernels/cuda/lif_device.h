@@ -108,6 +108,10 @@ struct lif_device {
 
 enum { LIF_PHASE_BIT = 40, LIF_STEP_BIT = 41, LIF_TRIAL_BIT = 56 };
 
+/* Trials of n neurons whose neurons all stay in registers, and LIF_TRIALS at most. Beyond that passes over
+ * memory cost more than launch and barrier did. */
+int lif_device_trials(int32_t n);
+
 /* Blocks of the persistent kernel, all of which fit the device at once. */
 int lif_device_blocks(const struct lif_device *d);
 

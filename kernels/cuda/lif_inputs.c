@@ -61,6 +61,8 @@ static void touches_to_device(struct lif *s, const struct lif_stimulus *stimulus
   }
   s->d.touch_ptr = GPU_COPY_OF(uint32_t, ptr, (int64_t)n + 1);
   s->d.touch_now = GPU_ZERO(uint32_t, s->d.width);
+  for (int k = 0; k < s->n_trials; k++)
+    gpu_put(s->d.touch_now + 32ll * s->d.n_words * k, ptr, (size_t)n * sizeof *ptr);
   s->d.touch = GPU_COPY_OF(struct lif_touch, touch, ptr[n]);
   mem_free(ptr), mem_free(touch), mem_free(order);
 }

@@ -16,10 +16,15 @@ namespace {
 
 /* ---- many steps ---- */
 
+/* What a launch has to reckon with; STREAMED: edges in host memory; TOGETHER: several trials, edges anywhere.
+ */
+enum way { PLAIN, STREAMED, TOGETHER };
+
 /* The neuron of this lane in a word; none: i = n. */
-template <bool GENERAL> __device__ __forceinline__ place place_of(const lif_device &d, int word, int lane) {
-  const int trial = GENERAL ? word / d.n_words : 0;
-  if (GENERAL && trial >= d.n_trials) return place(d.n);
+template <way WAY> __device__ __forceinline__ place place_of(const lif_device &d, int word, int lane) {
+  if (WAY != TOGETHER) return place(word * WARP + lane);
+  const int trial = word / d.n_words;
+  if (trial >= d.n_trials) return place(d.n);
   return place((word - trial * d.n_words) * WARP + lane, trial * d.n_words * WARP, trial);
 }
 
@@ -45,18 +50,19 @@ __device__ __forceinline__ void clear(shared &s) {
 }
 
 /* RESIDENT: a thread has at most PASS neurons and keeps them in registers, where their edges are in shared
- * memory. GENERAL: several trials, or edges in host memory. What does not depend on the others (the stimuli
- * of the next step, the masks) is done while the barrier is on its way. */
-template <class SUM, bool RESIDENT, bool GENERAL>
+ * memory. What does not depend on the others (the stimuli of the next step, the masks) is done while the
+ * barrier is on its way. */
+template <class SUM, bool RESIDENT, way WAY>
 __global__ void __launch_bounds__(THREADS, 1)
     run_kernel(const __grid_constant__ lif_device d, int64_t t0, int n_steps, bool delivers, uint32_t *mask) {
+  constexpr bool GENERAL = WAY != PLAIN;
   extern __shared__ __align__(16) char memory[];
   shared &s = *(shared *)memory;
   if (*d.fault != NO_FAULT) return;
   clear(s);
   const int lane = threadIdx.x % WARP, words_a_turn = gridDim.x * WARPS;
   const int first_word = (threadIdx.x / WARP) * gridDim.x + blockIdx.x;
-  const int n_words = GENERAL ? d.n_words * d.n_trials : d.n_words;
+  const int n_words = WAY == TOGETHER ? d.n_words * d.n_trials : d.n_words;
   const int n_passes = RESIDENT ? 1 : (n_words + PASS * words_a_turn - 1) / (PASS * words_a_turn);
   fault f = {NO_FAULT, 0};
   tally sent = {0, 0};
@@ -66,7 +72,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   neuron own[PASS];
 #pragma unroll
   for (int u = 0; u < PASS && RESIDENT; u++) {
-    const place p = place_of<GENERAL>(d, first_word + u * words_a_turn, lane);
+    const place p = place_of<WAY>(d, first_word + u * words_a_turn, lane);
     own[u] = take(d, p);
     prepare(d, p, t0, own[u]);
     const span e = span_of(d, d.first + p.i, p.i < d.n);
@@ -80,7 +86,7 @@ __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
       for (int u = 0; u < PASS; u++) {
         const int word = first_word + (pass * PASS + u) * words_a_turn;
-        const place p = place_of<GENERAL>(d, word, lane);
+        const place p = place_of<WAY>(d, word, lane);
         if (!RESIDENT) {
           own[u] = take(d, p);
           prepare(d, p, t0 + k, own[u]);
@@ -107,7 +113,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         __syncthreads();
 #pragma unroll
         for (int u = 0; u < PASS && GENERAL; u++) {
-          const place p = place_of<GENERAL>(d, first_word + (pass * PASS + u) * words_a_turn, lane);
+          const place p = place_of<WAY>(d, first_word + (pass * PASS + u) * words_a_turn, lane);
           publish(d.host, d.first + p.i, mine[u]);
         }
       }
@@ -119,7 +125,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int u = 0; u < PASS && RESIDENT; u++) {
       const int word = first_word + u * words_a_turn;
       if (lane == 0 && word < n_words) mask[(int64_t)k * n_words + word] = fired_here[u];
-      prepare(d, place_of<GENERAL>(d, word, lane), t0 + k + 1, own[u]);
+      prepare(d, place_of<WAY>(d, word, lane), t0 + k + 1, own[u]);
     }
     if (!batch_ends) continue;
     stop = wait_for_all(d, s, barrier++);
@@ -127,7 +133,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 #pragma unroll
   for (int u = 0; u < PASS && RESIDENT; u++)
-    put(d, place_of<GENERAL>(d, first_word + u * words_a_turn, lane), own[u]);
+    put(d, place_of<WAY>(d, first_word + u * words_a_turn, lane), own[u]);
   add_up<GENERAL>(d, s, sent);
   /* every fault of the batch is known now; the thread that met the smallest says what did not fit */
   if (!stop) return;
@@ -155,11 +161,19 @@ __global__ void __launch_bounds__(DELIVER_THREADS)
 
 } // namespace
 
+template <class SUM, way WAY> static const void *kernel_of(bool resident) {
+  return resident ? (const void *)run_kernel<SUM, true, WAY> : (const void *)run_kernel<SUM, false, WAY>;
+}
+
 template <class SUM> static const void *kernel_for(const struct lif_device *d, int n_blocks) {
   const bool resident = d->n_words * d->n_trials <= PASS * WARPS * n_blocks;
-  if (d->host.edge || d->width > d->n)
-    return resident ? (const void *)run_kernel<SUM, true, true> : (const void *)run_kernel<SUM, false, true>;
-  return resident ? (const void *)run_kernel<SUM, true, false> : (const void *)run_kernel<SUM, false, false>;
+  if (d->width > d->n) return kernel_of<SUM, TOGETHER>(resident);
+  return d->host.edge ? kernel_of<SUM, STREAMED>(resident) : kernel_of<SUM, PLAIN>(resident);
+}
+
+int lif_device_trials(int32_t n) {
+  const int n_words = n > 0 ? (n + WARP - 1) / WARP : 1, trials = PASS * WARPS * gpu_processors() / n_words;
+  return trials < 1 ? 1 : trials < LIF_TRIALS ? trials : LIF_TRIALS;
 }
 
 int lif_device_blocks(const struct lif_device *d) {

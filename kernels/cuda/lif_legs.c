@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { LEG_SPIKES = 1 << 20 };    /* about so many spikes in a leg, so that the last one's copy is short */
-enum { ENOUGH_SPIKES = 1 << 24 }; /* a run returns when it has so many */
+enum { ENOUGH_SPIKES = 1 << 23 }; /* a run returns when it has so many */
 enum { MANY_STEPS = 512 };        /* a small net has room for all its neurons in so many */
 
 /* ---- room ---- */
@@ -47,6 +47,10 @@ static void room_for_steps(struct lif *s, int64_t n) {
     s->mine[k].step_ptr = mem_grow(s->mine[k].step_ptr, s->step_room, sizeof(int64_t));
 }
 
+static void forget_fault(struct lif *s) {
+  CHECK_CUDA(cudaMemsetAsync(s->d.fault, 0xff, sizeof *s->d.fault, gpu_stream()));
+}
+
 void lif_legs_init(struct lif *s) {
   s->leg_steps = lif_leg_steps(s->net->n_own, s->n_trials, s->net->min_delay);
   for (int i = 0; i < LIF_LEGS; i++) leg_init(&s->leg[i], s);
@@ -56,6 +60,7 @@ void lif_legs_init(struct lif *s) {
   const int64_t rows = (ENOUGH_SPIKES + 2 * LEG_SPIKES) / s->n_trials, small = (int64_t)MANY_STEPS * s->d.n;
   for (int k = 0; k < s->n_trials; k++) room_for_rows(s, k, rows < small ? rows : small);
   room_for_steps(s, 2 * LIF_LEG_STEPS);
+  forget_fault(s);
 }
 
 void lif_legs_free(struct lif *s) {
@@ -167,10 +172,6 @@ static bool enough(const struct lif *s, const struct lif_tally *tally) {
 
 static bool is_faulty(const struct lif_leg *leg) {
   return leg->verdict->fault != ~0ull;
-}
-
-static void forget_fault(struct lif *s) {
-  CHECK_CUDA(cudaMemsetAsync(s->d.fault, 0xff, sizeof *s->d.fault, gpu_stream()));
 }
 
 /* A launch that meets a fault still ends its batch. */

@@ -109,7 +109,8 @@ struct lif; /* the backend's state: V, counters, ring, its copy of the edges */
  * others stay where they are. A fault is that of the smallest trial that has one, whose number goes to
  * `faulty`; all trials have then made the steps that run() returns. mine and tally: [n_trials]. */
 struct lif_together {
-  int most;
+  int most;                      /* that open() takes */
+  int (*worthwhile)(lidx n_own); /* how many of a net of so many neurons are quicker together; 1: none */
   struct status (*open)(const struct lif_net *net, const struct lif_params *params,
                         const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed, int n_trials,
                         struct lif **state);
