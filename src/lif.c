@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ALONE = 4096 }; /* steps between looks at signals where the backend runs by itself */
+enum { PARALLEL_FROM = 1 << 14 }; /* spikes whose ids are worth several threads */
+enum { MOST_ALONE = 4096 };       /* steps between looks at signals where the backend runs by itself */
 
 struct lif_engine {
   struct lif_exchange *exchange;
@@ -196,16 +197,52 @@ static int by_id(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+/* A sweep over a bit for every id of the graph costs less than sorting so large a share of them. */
+enum { SWEEP_SHARE = 4096 };
+
+/* Ids into bits, and back out of them in order; the bits are clear before and after. */
+static void sort_by_bits(nodeid *id, int64_t n, uint64_t *bits) {
+  nodeid low = id[0], high = id[0];
+  for (int64_t i = 0; i < n; i++) {
+    bits[id[i] >> 6] |= 1ull << (id[i] & 63);
+    low = id[i] < low ? id[i] : low, high = id[i] > high ? id[i] : high;
+  }
+  for (int64_t w = low >> 6; w <= high >> 6; w++) {
+    for (uint64_t left = bits[w]; left; left &= left - 1) *id++ = w << 6 | __builtin_ctzll(left);
+    bits[w] = 0;
+  }
+}
+
+/* The ids of one step's rows, ascending. *bits: taken when they are first needed. */
+static void step_nodes(const struct lif_net *net, const uint32_t *row, int64_t n, uint64_t **bits,
+                       nodeid *id) {
+  bool ascends = true;
+  for (int64_t i = 0; i < n; i++) {
+    id[i] = net->id[row[i] - net->first];
+    ascends &= i == 0 || id[i - 1] < id[i];
+  }
+  if (ascends) return;
+  if (n <= net->n_global / SWEEP_SHARE) {
+    qsort(id, (size_t)n, sizeof *id, by_id);
+    return;
+  }
+  if (!*bits) *bits = NEW_ZERO(uint64_t, net->n_global / 64 + 1);
+  sort_by_bits(id, n, *bits);
+}
+
 void lif_own_nodes(const struct lif_run *run, const struct lif_batch *batch, nodeid *id) {
   const struct lif_net *net = run->setup.net;
-  for (int k = 0; k < batch->own->n_steps; k++) {
-    const int64_t from = batch->own->step_ptr[k], to = batch->own->step_ptr[k + 1];
-    bool ascends = true;
-    for (int64_t at = from; at < to; at++) {
-      id[at] = net->id[batch->own->row[at] - net->first];
-      ascends &= at == from || id[at - 1] < id[at];
+  const struct lif_spikes *own = batch->own;
+  const int n_threads = own->n > PARALLEL_FROM ? run->setup.n_threads : 1;
+#pragma omp parallel num_threads(n_threads)
+  {
+    uint64_t *bits = NULL;
+#pragma omp for schedule(dynamic, 16)
+    for (int k = 0; k < own->n_steps; k++) {
+      const int64_t from = own->step_ptr[k];
+      step_nodes(net, own->row + from, own->step_ptr[k + 1] - from, &bits, id + from);
     }
-    if (!ascends) qsort(id + from, (size_t)(to - from), sizeof *id, by_id);
+    mem_free(bits);
   }
 }
 

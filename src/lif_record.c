@@ -47,7 +47,7 @@ void recorder_open(const struct lif_run *run, const struct lif_config *config, c
 
 void recorder_free(struct lif_recorder *r) {
   mem_free(r->wanted), mem_free(r->row), mem_free(r->node), mem_free(r->step), mem_free(r->spike);
-  mem_free(r->batch_node), mem_free(r->count), mem_free(r->record_step), mem_free(r->potential);
+  mem_free(r->count), mem_free(r->record_step), mem_free(r->potential);
   *r = (struct lif_recorder){0};
 }
 
@@ -64,24 +64,28 @@ static int64_t room_for(int64_t room, int64_t have, int64_t more) {
   return have + more <= room ? room : (have + more) * 3 / 2 + 64;
 }
 
+/* Of the spikes from `first` on, those of the set. */
+static void keep_wanted(struct lif_recorder *r, int64_t first) {
+  int64_t n = first;
+  for (int64_t at = first; at < r->n; at++)
+    if (r->wanted[r->spike[at]]) r->step[n] = r->step[at], r->spike[n++] = r->spike[at];
+  r->n = n;
+}
+
 static void take_spikes(struct lif_recorder *r, const struct lif_batch *batch) {
   const struct lif_spikes *own = batch->own;
-  if (own->n > r->batch_room) {
-    r->batch_room = room_for(r->batch_room, 0, own->n);
-    mem_free(r->batch_node);
-    r->batch_node = NEW(nodeid, r->batch_room);
-  }
-  lif_own_nodes(r->run, batch, r->batch_node);
-  const int64_t room = room_for(r->room, r->n, own->n);
+  const int64_t room = room_for(r->room, r->n, own->n), first = r->n;
   if (room > r->room) {
     r->step = mem_grow(r->step, room, sizeof *r->step);
     r->spike = mem_grow(r->spike, room, sizeof *r->spike);
     r->room = room;
   }
+  lif_own_nodes(r->run, batch, r->spike + first);
   for (int k = 0; k < batch->n_steps; k++)
     for (int64_t at = own->step_ptr[k]; at < own->step_ptr[k + 1]; at++)
-      if (!r->wanted || r->wanted[r->batch_node[at]])
-        r->step[r->n] = batch->step + k, r->spike[r->n++] = r->batch_node[at];
+      r->step[first + at] = batch->step + k;
+  r->n += own->n;
+  if (r->wanted) keep_wanted(r, first);
 }
 
 static void take_counts(struct lif_recorder *r, const struct lif_batch *batch) {

@@ -23,8 +23,7 @@ struct lif_recorder {
 
   /* The open segment: steps facts.first_step .. run->step - 1. */
   int64_t n, room, *step;
-  nodeid *spike, *batch_node;
-  int64_t batch_room;
+  nodeid *spike;
   int64_t n_counts, count_room, *count;
   int64_t n_records, record_room, *record_step;
   int32_t *potential;
