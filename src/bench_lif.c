@@ -29,8 +29,8 @@
 
 enum { NODES = 211577, EDGES = 24678466, STEPS = 200, WARM_UP = 20, LOW_DELAY = 1, HIGH_DELAY = 8 };
 enum { IDLE_SHIFT = 12, ACTIVE_SHIFT = 4, REFRACTORY = 2 };
-enum { IDLE_REPEATS = 5 }; /* idle steps are quick: so many times more of them */
-enum { HELD_SHARE = 10 };  /* of streamed edges one in so many is held, by a rank or on a GPU */
+enum { IDLE_REPEATS = 10 }; /* idle steps are quick: so many times more of them */
+enum { HELD_SHARE = 10 };   /* of streamed edges one in so many is held, by a rank or on a GPU */
 
 struct bed {
   const struct comm *comm;
@@ -108,7 +108,7 @@ static struct status make_bed(const struct comm *comm, const struct bench_job *b
   const struct backend *backend = bench->job.backend;
   *bed = (struct bed){.comm = comm, .bench = bench, .steps = bench->steps ? bench->steps : STEPS};
   bed->first_of_rank = NEW(gidx, comm->size + 1);
-  bed->device = comm->size == 1 && lif_group_most(backend->lif) > 1;
+  bed->device = comm->size == 1 && backend->lif->together;
   bed->rate =
       backend->copy_rate ? backend->copy_rate() * comm->size : bench_memory_rate(comm, bench->job.n_threads);
   TRY(bench->graph ? load_file(bed) : make_synthetic(bed));
@@ -181,7 +181,8 @@ struct way {
   bool alive;     /* potentials that leak */
   double percent; /* of the neurons that fire */
   bool unrecorded;
-  int trials; /* together; 0: one, not in a group */
+  int trials;                 /* together; 0: one, not in a group */
+  struct lif_stimulus *drawn; /* [steps] who fires, where that is drawn for each step */
 };
 
 struct measured {
@@ -304,15 +305,15 @@ static struct status run_trials(const struct bed *bed, const struct lif_setup *s
 static struct status run_case(const struct bed *bed, const struct way *way, struct measured *m) {
   const bool active = way->percent > 0;
   const int64_t n_steps = bed->steps * (active ? 1 : IDLE_REPEATS) + WARM_UP;
-  const int n_stimuli = !active ? 0 : way->trials ? 1 : (int)n_steps;
-  struct lif_stimulus *stimulus = !active       ? NULL
-                                  : way->trials ? draw_kicks(bed, way->percent)
-                                                : draw_spikes(bed, n_steps, way->percent);
+  const bool kicked = active && way->trials;
+  struct lif_stimulus *stimulus = kicked ? draw_kicks(bed, way->percent) : way->drawn;
   const struct lif_setup setup = {.backend = bed->bench->job.backend->lif,
                                   .net = &bed->net,
                                   .first_of_rank = bed->first_of_rank,
                                   .stimulus = stimulus,
-                                  .n_stimuli = n_stimuli,
+                                  .n_stimuli = kicked   ? 1
+                                               : active ? (int)n_steps
+                                                        : 0,
                                   .params = {.threshold = way->trials ? 1 << 29 : INT32_MAX,
                                              .refractory = active ? REFRACTORY : 0,
                                              .n_shifts = 1,
@@ -321,8 +322,7 @@ static struct status run_case(const struct bed *bed, const struct way *way, stru
                                   .unrecorded = way->unrecorded};
   const struct status s =
       way->trials ? run_trials(bed, &setup, way, n_steps, m) : run_alone(bed, &setup, way, n_steps, m);
-  for (int k = 0; k < n_stimuli; k++) lif_stimulus_free(&stimulus[k]);
-  mem_free(stimulus);
+  if (kicked) lif_stimulus_free(stimulus), mem_free(stimulus);
   return s;
 }
 
@@ -403,7 +403,7 @@ static struct status bench_trials(const struct bed *bed, const struct way *way) 
   return fine();
 }
 
-static struct status bench_active(const struct bed *bed, const struct way *way) {
+static struct status bench_ways(const struct bed *bed, const struct way *way) {
   struct way unrecorded = *way;
   unrecorded.unrecorded = true;
   TRY(bench_way(bed, way, ""));
@@ -412,17 +412,25 @@ static struct status bench_active(const struct bed *bed, const struct way *way) 
   return bed->device ? bench_trials(bed, way) : fine();
 }
 
+static struct status bench_active(const struct bed *bed, const char *name, double percent) {
+  const int64_t n_steps = bed->steps + WARM_UP;
+  const struct way way = {.name = name, .percent = percent, .drawn = draw_spikes(bed, n_steps, percent)};
+  const struct status s = bench_ways(bed, &way);
+  for (int64_t k = 0; k < n_steps; k++) lif_stimulus_free(&way.drawn[k]);
+  mem_free(way.drawn);
+  return s;
+}
+
 static struct status run_on(const struct comm *comm, const struct bench_job *bench) {
-  const struct way quiet = {.name = "quiet"}, idle = {.name = "idle", .alive = true},
-                   one = {.name = "active_1pct", .percent = 1}, ten = {.name = "active_10pct", .percent = 10};
+  const struct way quiet = {.name = "quiet"}, idle = {.name = "idle", .alive = true};
   struct bed bed;
   TRY(make_bed(comm, bench, &bed));
   TRY(bench_way(&bed, &quiet, ""));
   TRY(bench_way(&bed, &idle, ""));
   TRY(bench_streamed(&bed, &idle));
   if (bed.device) TRY(bench_trials(&bed, &idle));
-  TRY(bench_active(&bed, &one));
-  TRY(bench_active(&bed, &ten));
+  TRY(bench_active(&bed, "active_1pct", 1));
+  TRY(bench_active(&bed, "active_10pct", 10));
   lif_net_free(&bed.net), lif_net_free(&bed.streamed), mem_free(bed.first_of_rank);
   return fine();
 }

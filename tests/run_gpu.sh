@@ -92,7 +92,8 @@ for shape in "5000 524324" "10000 1100000" "160514 10402842" "211577 24678466"; 
   read -r nodes edges <<<"$shape"
   bench recurrence --model lognormal --nodes "$nodes" --edges "$edges"
 done
-bench lif --nodes 211577 --edges 24678466 --delays 1:8 --steps 2000
+bench lif --nodes 211577 --edges 24678466 --delays 1:8 --steps 1000
+bench lif --nodes 10000 --edges 1000000 --delays 1:8 --steps 1000
 if python3 -c 'import torch' 2>/dev/null; then # PyTorch's sparse products at the first shape, in the same run
   python3 "$here/bench/torch_sparse.py" --device cuda --fascicle "$(command -v fascicle)" >line
   sed "s/^{/{\"gpu\": \"$gpu\", \"date\": \"$date\", /" line >>"$results"
