@@ -190,17 +190,51 @@ struct status h5_open(const char *path, struct h5_file *file) {
   return fine();
 }
 
-void h5_close(struct h5_file *file) {
-  if (!file->path) return;
+/* When a rank's write fails within the collective close, the library goes on to close the file there while
+ * the others wait for it in another call. So as much as can is written before, where the failure comes back
+ * to us; for the rest no long pause is granted: there is little left to write. */
+static void close_shared(struct h5_file *file) {
+  pulse("HDF5 flush");
+  CHECK_H5(file, "its end", H5Fflush(file->id, H5F_SCOPE_LOCAL));
+  pulse("HDF5 close");
+  CHECK_H5(file, "its end", H5Fclose(file->id));
+}
+
+static void close_own(struct h5_file *file) {
   watchdog_pause("HDF5 close");
   CHECK_H5(file, "its end", H5Fclose(file->id));
   watchdog_resume();
+}
+
+void h5_close(struct h5_file *file) {
+  if (!file->path) return;
+  if (file->shared)
+    close_shared(file);
+  else
+    close_own(file);
   H5Pclose((hid_t)file->links);
   mem_free(file->path), mem_free(file->discard);
   *file = (struct h5_file){0};
 }
 
 /* ---- objects ---- */
+
+/* A link that cannot be looked up is not a missing one, unless it would lie below something that is no group.
+ */
+static bool has_link(struct h5_file *file, const char *path) {
+  const htri_t found = H5Lexists(file->id, path, h5_links(file));
+  const char *slash = strrchr(path, '/');
+  if (found >= 0) return found > 0;
+  if (slash && slash > path) {
+    char above[1024];
+    snprintf(above, sizeof above, "%.*s", (int)(slash - path), path);
+    const hid_t object = CHECK_H5(file, above, H5Oopen(file->id, above, h5_links(file)));
+    const bool is_group = H5Iget_type(object) == H5I_GROUP;
+    H5Oclose(object);
+    if (!is_group) return false;
+  }
+  return CHECK_H5(file, path, H5Lexists(file->id, path, h5_links(file))) > 0;
+}
 
 /* Looks at each step of the path, as the library requires. */
 bool h5_has(struct h5_file *file, const char *path) {
@@ -210,7 +244,7 @@ bool h5_has(struct h5_file *file, const char *path) {
     if (*at && *at != '/') continue;
     const char kept = *at;
     *at = 0;
-    if (strcmp(part, "/") && *part && H5Lexists(file->id, part, h5_links(file)) <= 0) return false;
+    if (strcmp(part, "/") && *part && !has_link(file, part)) return false;
     *at = kept;
     if (!kept) return true;
   }

@@ -76,7 +76,8 @@ void h5_write_texts(struct h5_file *file, const char *path, int64_t n, char *con
 /* ---- reading ---- */
 
 bool h5_has_attribute(struct h5_file *file, const char *at, const char *name) {
-  return (!strcmp(at, "/") || h5_has(file, at)) && H5Aexists_by_name(file->id, at, name, h5_links(file)) > 0;
+  return (!strcmp(at, "/") || h5_has(file, at)) &&
+         CHECK_H5(file, name, H5Aexists_by_name(file->id, at, name, h5_links(file))) > 0;
 }
 
 static hid_t open_attribute(struct h5_file *file, const char *at, const char *name) {

@@ -55,7 +55,7 @@ def faults(r):
 def soak(r):
     made = f"{r['seconds'] / 3600:.2f} h, {r['steps']} steps, {r['saves']} checkpoints asked for, {r['stops']} stops and resumes"
     first, most, last = r["rss_mib"]
-    slope = "" if r["slope_mib_per_hour"] is None else f", {r['slope_mib_per_hour']:+.2f} MiB/h"
+    slope = "" if r["slope_mib_per_hour"] is None else f', {r["slope_mib_per_hour"] + 0.0:+.2f} MiB/h'
     return f"soak: {r['verb']}", made, f"equal; memory {first} / {most} / {last} MiB over {r['longest_life_s']} s{slope}"
 
 
