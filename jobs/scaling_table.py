@@ -145,14 +145,16 @@ print("## MaleCNS' size, predicted\n")
 malecns()
 print("""What follows: as long as every GPU has 32 columns of the batch, replicas or few parts of a host lose nothing. Splitting the graph over more GPUs
 than a host has is paid by the network: 256 exchanges a step at the assumed 20 us and 45 GB/s outweigh the work, though three to
-four times less for ordered parts than for scattered ones. One small step of batch 32 is fastest on 8 parts x 16 replicas, not on all GPUs as parts. `of ideal` at few columns a GPU
-is the kernels' cost of an edge whatever the batch (`forward_edge_seconds`), not the exchange.
+four times less for ordered parts than for scattered ones. One small step of batch 32 is fastest on 8 parts x 16 replicas, not on all GPUs as
+parts. `of ideal` at few columns a GPU is the kernels' cost of an edge whatever the batch (`forward_edge_seconds`), not the exchange; under 16
+columns it is extrapolated, and what was measured at 8 was slower.
 """)
 print("## A mouse's brain: 70,000,000 neurons, 100,000,000,000 edges, predicted\n")
 mouse()
 print("""What it takes, where it breaks, what must change:
 
-- **LIF fits as it is**: edges cost 8 bytes, so 8 GPUs of 141 GB hold them; work and memory divide by the number of GPUs. What does not divide are
+- **LIF fits as it is**: edges cost 8 bytes, so 8 GPUs of 141 GB hold them; work and memory divide by the number of GPUs
+  (its time is extrapolated from 1,000,000 neurons and 50 M edges on one GPU). What does not divide are
   8 bytes a neuron of the whole graph for the offsets by source (0.56 GB) and the exchange at a delay of 1 step: from a few hundred GPUs on it is what
   a step takes, and a longer shortest delay is worth more than more GPUs.
 - **Training breaks on the saved states of halo rows**: (T M + 1) x B x 4 bytes a row, for nearly all neurons where sources are random. Everything
