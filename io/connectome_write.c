@@ -17,6 +17,16 @@ enum { SONATA_MAGIC = 0x0A7A };
 
 /* ---- checks: nothing is written before the graph has passed ---- */
 
+/* Texts of one dataset are stored with the length of the longest. */
+static struct status check_texts(char *const *text, int64_t n) {
+  enum { LONGEST = 1000 };
+  for (int64_t i = 0; text && i < n; i++)
+    if (strlen(text[i]) > LONGEST)
+      return failure(EXIT_INPUT, "the name or label '%.60s...' has %zu bytes; at most %d are taken", text[i],
+                     strlen(text[i]), LONGEST);
+  return fine();
+}
+
 static struct status check_columns(const struct connectome *g) {
   for (int i = 0; i < g->n_columns; i++) {
     const char *name = g->column[i].name;
@@ -27,6 +37,7 @@ static struct status check_columns(const struct connectome *g) {
     if (is_reserved_column(name))
       return failure(EXIT_USAGE, "node column '%s': the file format uses this name itself; choose another",
                      name);
+    TRY(check_texts(g->column[i].label, g->column[i].n_labels));
     for (int k = 0; k < i; k++)
       if (!strcmp(name, g->column[k].name)) return failure(EXIT_USAGE, "node column '%s' occurs twice", name);
   }
@@ -56,6 +67,7 @@ static struct status check_graph(const struct connectome *g) {
       return failure(EXIT_INPUT, "body ids must ascend without repeats: %llu stands before %llu",
                      (unsigned long long)g->body_id[i - 1], (unsigned long long)g->body_id[i]);
   TRY(check_population(g->population ? g->population : "neurons"));
+  TRY(check_texts(g->name, g->n_nodes));
   return check_columns(g);
 }
 

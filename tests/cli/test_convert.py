@@ -29,6 +29,7 @@ def test_ids_above_2_53():
     refused(INPUT, ["row 1", "negative"], "--edges", edges((-3, 1, 1)))
     refused(INPUT, ["row 2", "missing"], "--edges", edges((1, 2, 1), ("", 2, 1)))
     refused(INPUT, ["row 1", "whole number"], "--edges", edges((1.5, 2, 1)))
+    refused(INPUT, ["xxx...", "1001 bytes"], "--ids", "names", "--edges", edges(("x" * 1001, "y", 1)))
 
 
 def test_repeated_pairs():
