@@ -37,6 +37,7 @@ struct recur_window {
 
   float *state;                /* [K + 1 or 2][rows][B] */
   bool all_states;             /* K + 1 of them, else two by turns */
+  bool mixed;                  /* recur_backend.h; only recur_plain does it */
   float *near_sum;             /* [n_own][B], only where a graph is split: the near part of V s */
   float *d_state;              /* [rows][B] */
   float *q;                    /* [2][n_own][B] by turns */

@@ -49,6 +49,7 @@ static struct status parse(int argc, char **argv, struct bench_job *bench, const
       {"steps", OPTION_INT, "T", "steps measured (lif), steps of a window (recurrence)", &bench->steps, 1,
        1 << 20},
       {"microsteps", OPTION_INT, "M", "recurrence: microsteps a step", &bench->microsteps, 1, 1 << 20},
+      {"precision", OPTION_TEXT, "fp32|mixed", "recurrence: as in train (fp32)", &bench->precision, 0, 0},
       {"seed", OPTION_INT, "S", "seed of graph and draws (1)", &bench->seed, 0, INT64_MAX},
       {"device", OPTION_TEXT, "auto|cpu|cuda", "where to compute", &job->device, 0, 0},
       {"transport", OPTION_TEXT, "auto|mpi|nccl|peer", "how ranks talk", &job->transport, 0, 0},

@@ -25,6 +25,7 @@ struct setup {
   const struct backend *backend;
   int64_t nodes, edges;
   struct recur_shape shape;
+  bool mixed;
   int n_threads;
 };
 
@@ -103,7 +104,8 @@ static void measure_device_floor(const struct comm *comm, const struct setup *s,
                K = (double)s->shape.steps * s->shape.microsteps;
   const int64_t rows = s->nodes * s->shape.batch / RECUR_GAUGE_ROW + 1;
   found->gather_bytes = s->backend->gather_rate(rows) * comm->size;
-  found->floor[FORWARD] = found->floor[BACKWARD] = K * values * sizeof(float) / found->gather_bytes;
+  const double bytes = s->mixed ? sizeof(uint16_t) : sizeof(float);
+  found->floor[FORWARD] = found->floor[BACKWARD] = K * values * bytes / found->gather_bytes;
   found->floor[TOTAL] = found->floor[FORWARD] + found->floor[BACKWARD];
 }
 
@@ -187,15 +189,18 @@ static void time_windows(const struct comm *comm, const struct setup *s, const s
 
 static void tell(const struct comm *comm, const struct setup *s, const char *graph,
                  const struct findings *f) {
-  const struct recur_isa *isa = s->backend == &backend_cpu ? recur_isa_find(NULL) : NULL;
+  const struct recur_isa *isa = s->backend != &backend_cpu ? NULL
+                                : s->mixed                 ? &recur_plain
+                                                           : recur_isa_find(NULL);
   if (!s->bench->job.json) log_line("%s graph:", graph);
   for (int c = 0; c < CASES; c++) {
     json_t *more =
-        json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f}", "graph", graph, "transport",
-                  comm->via->name, "exchange", f->exchange, "simd", isa ? isa->name : "", "steps",
-                  s->shape.steps, "microsteps", s->shape.microsteps, "seconds_best", f->best[c],
-                  "edges_per_second", (double)s->edges * s->shape.steps * s->shape.microsteps / f->median[c],
-                  "peak_gflops", f->peak_flops / 1e9, "gather_gb_per_second", f->gather_bytes / 1e9);
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f}", "graph", graph, "precision",
+                  s->mixed ? "mixed" : "fp32", "transport", comm->via->name, "exchange", f->exchange, "simd",
+                  isa ? isa->name : "", "steps", s->shape.steps, "microsteps", s->shape.microsteps,
+                  "seconds_best", f->best[c], "edges_per_second",
+                  (double)s->edges * s->shape.steps * s->shape.microsteps / f->median[c], "peak_gflops",
+                  f->peak_flops / 1e9, "gather_gb_per_second", f->gather_bytes / 1e9);
     const struct bench_line line = {.bench = "recurrence",
                                     .name = case_name[c],
                                     .nodes = s->nodes,
@@ -215,19 +220,19 @@ static struct status run_train_step(const struct comm *comm, const struct setup 
                                     const struct recur_net *net, const struct findings *f) {
   struct bench_train_step step;
   TRY(bench_train_step(comm, s->backend, net, s->n_threads, &step));
-  const struct bench_line line = {.bench = "recurrence",
-                                  .name = "train_step",
-                                  .nodes = s->nodes,
-                                  .edges = s->edges,
-                                  .batch = s->shape.batch,
-                                  .seconds = step.median,
-                                  .floor_seconds = f->median[TOTAL],
-                                  .bytes = step.bytes,
-                                  .peak_bytes = s->backend->peak(),
-                                  .more = json_pack("{s:s, s:s, s:i, s:i, s:f}", "graph", graph, "floor",
-                                                    "total of the recurrence in this run", "steps",
-                                                    s->shape.steps, "microsteps", s->shape.microsteps,
-                                                    "seconds_best", step.best)};
+  const struct bench_line line = {
+      .bench = "recurrence",
+      .name = "train_step",
+      .nodes = s->nodes,
+      .edges = s->edges,
+      .batch = s->shape.batch,
+      .seconds = step.median,
+      .floor_seconds = f->median[TOTAL],
+      .bytes = step.bytes,
+      .peak_bytes = s->backend->peak(),
+      .more = json_pack("{s:s, s:s, s:s, s:i, s:i, s:f}", "graph", graph, "precision",
+                        s->mixed ? "mixed" : "fp32", "floor", "total of the recurrence in this run", "steps",
+                        s->shape.steps, "microsteps", s->shape.microsteps, "seconds_best", step.best)};
   bench_print(comm, s->bench, &line);
   return fine();
 }
@@ -243,6 +248,7 @@ static struct status run_network(const struct comm *comm, const struct setup *s,
                                 .in = in,
                                 .out = out,
                                 .shape = s->shape,
+                                .mixed = s->mixed,
                                 .want_gradient = true};
   struct recurrence window = {.backend = be, .graph = graph, .shape = s->shape};
   struct status status = agree(comm, be->open(&net, s->n_threads, &window.state));
@@ -297,6 +303,7 @@ static struct status run(const struct comm *world, const struct bench_job *bench
       .nodes = bench->nodes > 0 ? bench->nodes : 5000,
       .edges = bench->edges > 0 ? bench->edges : 524324,
       .shape = {given(bench->batch, 32), given(bench->steps, 64), given(bench->microsteps, 2)},
+      .mixed = bench->precision && !strcmp(bench->precision, "mixed"),
       .n_threads = bench->job.n_threads};
   struct comm comm = comm_split(world, 0, world->rank);
   struct status status = bench->job.via->open(&comm);

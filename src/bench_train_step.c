@@ -88,6 +88,7 @@ struct status bench_train_step(const struct comm *comm, const struct backend *ba
                                   .microsteps = net->shape.microsteps,
                                   .vocabulary = TOKENS,
                                   .embedding = EMBEDDING,
+                                  .mixed = net->mixed,
                                   .want_gradient = true};
   struct rnn rnn;
   const struct status s = rnn_open(backend, &network, &shape, n_threads, &rnn);

@@ -260,7 +260,8 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
                                        .n_input = c->n_input,
                                        .n_output = c->n_output,
                                        .replicas = replicas,
-                                       .characters = r->characters};
+                                       .characters = r->characters,
+                                       .mixed = c->precision == PRECISION_MIXED};
   a->memory = plan_train_memory(&backend_cpu, &a->graph, share, &a->training);
   a->step = plan_train_step(&a->graph, &r->layout, &a->training);
   return fine();

@@ -82,6 +82,7 @@ struct plan_training {
   int64_t n_input, n_output; /* over all parts */
   int replicas;
   int64_t characters; /* of the text */
+  bool mixed;         /* precision */
 };
 struct plan_memory plan_train_memory(const struct backend *backend, const struct plan_graph *graph,
                                      const struct plan_share *share, const struct plan_training *training);

@@ -90,6 +90,7 @@ struct plan_memory plan_train_memory(const struct backend *backend, const struct
                                 .n_in = part_of(t->n_input, g->parts),
                                 .n_out = part_of(t->n_output, g->parts),
                                 .shape = t->shape,
+                                .mixed = t->mixed,
                                 .want_gradient = true};
   const struct model_shape model = {.vocabulary = t->vocabulary,
                                     .embedding = t->embedding,

@@ -18,6 +18,7 @@ static struct recur_net recur_net_of(const struct network *network, const struct
       .in = network->input.own,
       .out = network->output.own,
       .shape = {.batch = shape->batch, .steps = shape->steps, .microsteps = shape->microsteps},
+      .mixed = shape->mixed,
       .want_gradient = shape->want_gradient};
 }
 

@@ -17,6 +17,7 @@ struct rnn_shape {
   int batch; /* this replica's share; the same on all its parts */
   int steps, microsteps, vocabulary, embedding;
   bool want_gradient;
+  bool mixed;  /* precision, see recur_backend.h */
   bool frozen; /* only the adapters are trained */
 };
 

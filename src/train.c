@@ -40,7 +40,7 @@ static struct status parse(int argc, char **argv, struct job *job, struct reques
   options[n++] = (struct option){"precision",
                                  OPTION_TEXT,
                                  "fp32|mixed",
-                                 "mixed: states saved in half precision, on a GPU",
+                                 "mixed: what is read along edges is rounded to 16 bits (as configured)",
                                  &line->precision,
                                  0,
                                  0};
@@ -48,12 +48,10 @@ static struct status parse(int argc, char **argv, struct job *job, struct reques
   TRY(options_parse(&usage, options, n, argc, argv, &line->graph, 1, 1));
   if (!line->text) return failure(EXIT_USAGE, "train: --text FILE is missing");
   if (!job->output) return failure(EXIT_USAGE, "train: --output DIR is missing");
-  if (!strcmp(line->precision, "mixed"))
-    return failure(EXIT_USAGE, "--precision mixed: this build trains in fp32 only");
   return fine();
 }
 
-static struct status configure(struct training *t) {
+static struct status configure(struct training *t, const struct request_line *line) {
   json_t *json;
   TRY(job_config(t->world, t->job, &json));
   const char *where = t->job->config ? t->job->config : "configuration";
@@ -61,6 +59,8 @@ static struct status configure(struct training *t) {
   json_decref(json);
   if (s.code) return s;
   if (t->job->checkpoint_every > 0) t->config.checkpoint_every = t->job->checkpoint_every;
+  if (line->precision)
+    t->config.precision = !strcmp(line->precision, "mixed") ? PRECISION_MIXED : PRECISION_FP32;
   return fine();
 }
 
@@ -93,6 +93,7 @@ static struct status open_rnn(struct training *t) {
                                   .vocabulary = t->corpus.vocabulary.n,
                                   .embedding = (int)c->embedding,
                                   .want_gradient = true,
+                                  .mixed = c->precision == PRECISION_MIXED,
                                   .frozen = c->frozen_edges};
   TRY(fits(t, &shape));
   TRY(rnn_open(t->job->backend, &t->network, &shape, t->job->n_threads, &t->rnn));
@@ -259,14 +260,14 @@ static void training_free(struct training *t) {
 
 static struct status run(struct comm *world, int argc, char **argv) {
   struct job job = job_defaults();
-  struct request_line line = {.precision = "fp32"};
+  struct request_line line = {0};
   signals_install();
   TRY(parse(argc, argv, &job, &line));
   TRY(job_start(world, &job));
   TRY(trained_can(&job));
   struct training *t = NEW_ZERO(struct training, 1);
   t->world = world, t->job = &job;
-  struct status s = configure(t);
+  struct status s = configure(t, &line);
   if (!s.code) s = open_all(t, &line); /* the folder is made when nothing is wrong with the input */
   if (!s.code) s = run_in_folder(t, &line);
   training_free(t);

@@ -43,7 +43,7 @@ struct key {
 };
 
 static const double BIG = 1e15;
-enum { N_KEYS = 20, N_OPTIM_KEYS = 8 };
+enum { N_KEYS = 21, N_OPTIM_KEYS = 8 };
 
 static void keys_of(struct train_config *c, struct key keys[N_KEYS]) {
   const struct key all[N_KEYS] = {
@@ -66,6 +66,7 @@ static void keys_of(struct train_config *c, struct key keys[N_KEYS]) {
       {"carry_state", FLAG, &c->carry_state, 0, 0},
       {"validation_fraction", REAL, &c->validation_fraction, 0, 0.9},
       {"text_characters", WHOLE, &c->text_characters, 0, BIG},
+      {"precision", FLAG, NULL, 0, 0}, /* a word, read apart */
       {"optimizer", FLAG, NULL, 0, 0}, /* an object, read apart */
   };
   memcpy(keys, all, sizeof all);
@@ -111,24 +112,36 @@ static void write_keys(json_t *json, const struct key *keys, int n) {
 
 /* ---- reading ---- */
 
-static const char *const schedule_names[] = {"constant", "cosine"};
+static const char *const schedule_names[] = {"constant", "cosine"}, *const precision_names[] = {"fp32",
+                                                                                                "mixed"};
+
+/* One of two words; *chosen keeps its value where the key is absent. */
+static struct status take_word(const json_t *json, const char *where, const char *key,
+                               const char *const names[2], int *chosen) {
+  const char *word = names[*chosen];
+  TRY(json_take_text(json, where, key, &word));
+  for (int i = 0; i < 2; i++)
+    if (!strcmp(word, names[i])) {
+      *chosen = i;
+      return fine();
+    }
+  return failure(EXIT_USAGE, "%s: \"%s\" is \"%s\"; it must be %s or %s", where, key, word, names[0],
+                 names[1]);
+}
 
 static struct status read_optimizer(const json_t *json, const char *above, struct optim_config *o) {
   char where[512];
   snprintf(where, sizeof where, "%s: optimizer", above);
   struct key keys[N_OPTIM_KEYS];
   optim_keys_of(o, keys);
-  const char *known[N_OPTIM_KEYS + 1] = {"schedule"}, *schedule = schedule_names[o->schedule];
+  const char *known[N_OPTIM_KEYS + 1] = {"schedule"};
+  int schedule = o->schedule;
   for (int i = 0; i < N_OPTIM_KEYS; i++) known[i + 1] = keys[i].name;
   TRY(json_only_keys(json, where, known, N_OPTIM_KEYS + 1));
   TRY(read_keys(json, where, keys, N_OPTIM_KEYS));
-  TRY(json_take_text(json, where, "schedule", &schedule));
-  for (int i = 0; i < 2; i++)
-    if (!strcmp(schedule, schedule_names[i])) {
-      o->schedule = (enum schedule)i;
-      return fine();
-    }
-  return failure(EXIT_USAGE, "%s: \"schedule\" is \"%s\"; it must be constant or cosine", where, schedule);
+  TRY(take_word(json, where, "schedule", schedule_names, &schedule));
+  o->schedule = (enum schedule)schedule;
+  return fine();
 }
 
 struct status train_config_read(const json_t *json, const char *where, struct train_config *config) {
@@ -139,6 +152,9 @@ struct status train_config_read(const json_t *json, const char *where, struct tr
   for (int i = 0; i < N_KEYS; i++) known[i] = keys[i].name;
   TRY(json_only_keys(json, where, known, N_KEYS));
   TRY(read_keys(json, where, keys, N_KEYS));
+  int precision = config->precision;
+  TRY(take_word(json, where, "precision", precision_names, &precision));
+  config->precision = (enum precision)precision;
   const json_t *optimizer = json_object_get(json, "optimizer");
   return optimizer ? read_optimizer(optimizer, where, &config->optimizer) : fine();
 }
@@ -151,6 +167,7 @@ json_t *train_config_json(const struct train_config *config) {
   write_keys(json, keys, N_KEYS);
   write_keys(optimizer, optim_keys, N_OPTIM_KEYS);
   json_object_set_new(optimizer, "schedule", json_string(schedule_names[config->optimizer.schedule]));
+  json_object_set_new(json, "precision", json_string(precision_names[config->precision]));
   json_object_set_new(json, "optimizer", optimizer);
   return json;
 }

@@ -8,6 +8,8 @@
 
 enum schedule { SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 
+enum precision { PRECISION_FP32, PRECISION_MIXED }; /* mixed: see recur_backend.h */
+
 struct optim_config {
   double lr_edges;    /* edges, leak, bias */
   double lr_adapters; /* embedding, projection, readout */
@@ -30,6 +32,7 @@ struct train_config {
   int64_t log_every;
   int64_t seed;
   bool frozen_edges, carry_state;
+  enum precision precision;
   double validation_fraction;
   int64_t text_characters; /* use only the first so many; 0: all */
 };

@@ -15,7 +15,8 @@ static struct plan_training plan_of(const struct training *t, int batch, int rep
       .n_input = c->n_input,
       .n_output = c->n_output,
       .replicas = replicas,
-      .characters = t->corpus.n_train + t->corpus.n_validation};
+      .characters = t->corpus.n_train + t->corpus.n_validation,
+      .mixed = c->precision == PRECISION_MIXED};
 }
 
 static int64_t bytes_with(const struct training *t, const struct connectome_facts *facts, int parts) {

@@ -98,7 +98,8 @@ struct status trained_rnn(struct trained *t, int64_t batch, int64_t steps, struc
                                   .steps = (int)steps,
                                   .microsteps = (int)t->config.microsteps,
                                   .vocabulary = t->vocabulary.n,
-                                  .embedding = (int)t->config.embedding};
+                                  .embedding = (int)t->config.embedding,
+                                  .mixed = t->config.precision == PRECISION_MIXED};
   TRY(rnn_open(t->job->backend, &t->network, &shape, t->job->n_threads, rnn));
   rnn_set_scale(rnn, t->config.normalize);
   return train_checkpoint_load(t->world, t->path, t->file, &t->meta, rnn, batch, NULL);

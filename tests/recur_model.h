@@ -13,6 +13,7 @@
 /* A network with all inputs of one window; edges by target, sources ascending. */
 struct model {
   int N, B, T, M, n_in, n_out;
+  bool mixed; /* states and q are rounded to binary16 and bfloat16 where edges read them */
   int64_t E;
   int64_t *row_ptr; /* [N + 1] */
   int *source;      /* [E] */
@@ -92,6 +93,26 @@ static inline double *model_dense(const struct model *m) {
   return V;
 }
 
+/* x to the nearest multiple of its last place: `digits` bits of significand, exponents from `least` on. */
+static inline double model_nearest(double x, int digits, int least) {
+  if (x == 0) return 0;
+  const int exponent = ilogb(x) < least ? least : ilogb(x);
+  const double unit = ldexp(1, exponent - digits + 1);
+  return nearbyint(x / unit) * unit;
+}
+
+/* What edges see of x [N][B]: a copy. */
+static inline double *model_seen(const struct model *m, const double *x, int digits, int least) {
+  const int64_t n = (int64_t)m->N * m->B;
+  double *seen = NEW(double, n);
+  for (int64_t i = 0; i < n; i++) seen[i] = m->mixed ? model_nearest(x[i], digits, least) : x[i];
+  return seen;
+}
+
+static inline double *model_seen_state(const struct model *m, const double *s) {
+  return model_seen(m, s, 11, -14);
+}
+
 /* y += A x, or A^T x; x, y [N][B] */
 static inline void model_multiply(const struct model *m, const double *A, bool transposed, const double *x,
                                   double *y) {
@@ -112,7 +133,9 @@ static inline void model_forward(const struct model *m, const double *V, double 
     for (int i = 0; i < m->n_in; i++)
       for (int b = 0; b < m->B; b++)
         p[(int64_t)m->in[i] * m->B + b] += m->drive[((int64_t)(k / m->M) * m->n_in + i) * m->B + b];
-    model_multiply(m, V, false, s, p);
+    double *seen = model_seen_state(m, s);
+    model_multiply(m, V, false, seen, p);
+    mem_free(seen);
     for (int64_t x = 0; x < NB; x++) {
       const double a = m->leak[x / m->B];
       p[x] = tanh(p[x]);
@@ -151,11 +174,13 @@ static inline void model_step_back(const struct model *m, const double *V, int k
   for (int i = 0; i < m->n_in; i++)
     for (int b = 0; b < m->B; b++)
       r->d_drive[(t * m->n_in + i) * m->B + b] += q[(int64_t)m->in[i] * m->B + b];
+  double *seen = model_seen_state(m, s), *seen_q = model_seen(m, q, 8, -126);
   for (int i = 0; i < m->N; i++)
     for (int64_t e = m->row_ptr[i]; e < m->row_ptr[i + 1]; e++)
       for (int b = 0; b < m->B; b++)
-        r->d_value[e] += q[(int64_t)i * m->B + b] * s[(int64_t)m->source[e] * m->B + b];
-  model_multiply(m, V, true, q, g);
+        r->d_value[e] += seen_q[(int64_t)i * m->B + b] * seen[(int64_t)m->source[e] * m->B + b];
+  model_multiply(m, V, true, seen_q, g);
+  mem_free(seen), mem_free(seen_q);
 }
 
 static inline struct model_result model_run(const struct model *m) {

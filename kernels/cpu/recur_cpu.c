@@ -28,7 +28,7 @@ static void set_sizes(struct recur_window *w, const struct recur_net *net) {
   w->batch = net->shape.batch, w->steps = net->shape.steps, w->microsteps = net->shape.microsteps;
   w->n_own = net->graph->n_own, w->n_halo = net->graph->n_halo;
   w->n_in = net->n_in, w->n_out = net->n_out;
-  w->all_states = net->want_gradient;
+  w->all_states = net->want_gradient, w->mixed = net->mixed;
 }
 
 /* Parameters and what the caller fills come first, so that one memset clears them. */
@@ -101,7 +101,7 @@ static void wire(struct recur *r, const struct graph *g) {
 }
 
 static struct status choose_isa(struct recur_window *w) {
-  w->isa = recur_isa_find(NULL);
+  w->isa = w->mixed ? &recur_plain : recur_isa_find(NULL);
   if (w->isa) return fine();
   return failure(EXIT_USAGE,
                  "FASCICLE_SIMD=%s: not known, or not for this processor; use plain, or leave it unset",

@@ -1,5 +1,6 @@
 /* The recurrence in plain C: the specification that the SIMD paths are held against. */
 #include "recur_backend.h"
+#include "recur_round.h"
 #include "recur_window.h"
 
 #include <math.h>
@@ -9,12 +10,17 @@ static bool always(void) {
   return true;
 }
 
+/* A state as its readers along edges see it. */
+static float seen(const struct recur_window *w, float s) {
+  return w->mixed ? round_half(s) : s;
+}
+
 /* sum_e v_e s[col_e] for one row, added to `sum` [B] */
-static void add_product(const struct recur_edges *edges, lidx row, const float *state, int batch,
-                        float *sum) {
+static void add_product(const struct recur_window *w, const struct recur_edges *edges, lidx row,
+                        const float *state, float *sum) {
   for (eidx e = edges->ptr[row]; e < edges->ptr[row + 1]; e++) {
-    const float v = edges->value[e], *s = state + (int64_t)edges->col[e] * batch;
-    for (int b = 0; b < batch; b++) sum[b] += v * s[b];
+    const float v = edges->value[e], *s = state + (int64_t)edges->col[e] * w->batch;
+    for (int b = 0; b < w->batch; b++) sum[b] += v * seen(w, s[b]);
   }
 }
 
@@ -46,9 +52,9 @@ static void forward(const struct recur_window *w, int k, enum recur_pass pass, l
     float *z = (pass == RECUR_WHOLE ? recur_state(w, k + 1) : w->near_sum) + (int64_t)i * B;
     if (pass != RECUR_FAR) {
       memset(z, 0, (size_t)B * sizeof *z);
-      add_product(&w->near, i, s, B, z);
+      add_product(w, &w->near, i, s, z);
     }
-    if (pass == RECUR_FAR) add_product(&w->far, i, s, B, z);
+    if (pass == RECUR_FAR) add_product(w, &w->far, i, s, z);
     if (pass != RECUR_NEAR) finish_row(w, k, i, z);
   }
 }
@@ -61,8 +67,8 @@ static float proposal(float before, float after, float a) {
 /* p_k of a whole row from z_k, left in `p` [B] */
 static void proposals_again(const struct recur_window *w, int k, lidx row, float *p) {
   memset(p, 0, (size_t)w->batch * sizeof *p);
-  add_product(&w->near, row, recur_state(w, k), w->batch, p);
-  if (w->n_halo > 0) add_product(&w->far, row, recur_state(w, k), w->batch, p);
+  add_product(w, &w->near, row, recur_state(w, k), p);
+  if (w->n_halo > 0) add_product(w, &w->far, row, recur_state(w, k), p);
   add_input(w, k, row, p);
   for (int b = 0; b < w->batch; b++) p[b] = tanhf(p[b]);
 }
@@ -78,10 +84,11 @@ static void elementwise_row(const struct recur_window *w, int k, lidx row, const
   for (int b = 0; b < B; b++) {
     const float p = a < RECUR_SMALL_LEAK ? q[b] : proposal(s[b], next[b], a);
     if (d_output) g[b] += d_output[b];
-    q[b] = g[b] * a * fmaxf(0, 1 - p * p);
-    w->sum_bias[row] += q[b];
+    const float exact = g[b] * a * fmaxf(0, 1 - p * p);
+    w->sum_bias[row] += exact;
     w->sum_leak[row] += g[b] * (p - s[b]);
-    if (d_drive) d_drive[b] = first_visit ? q[b] : d_drive[b] + q[b];
+    if (d_drive) d_drive[b] = first_visit ? exact : d_drive[b] + exact;
+    q[b] = w->mixed ? round_bfloat(exact) : exact;
     g[b] *= 1 - a;
   }
 }
@@ -108,7 +115,7 @@ static void transposed(const struct recur_window *w, int k, lidx first, lidx las
       float dv = 0;
       for (int b = 0; b < B; b++) {
         g[b] += v * q[b];
-        dv += q[b] * s[b];
+        dv += q[b] * seen(w, s[b]);
       }
       w->out_gradient[e] += dv;
     }

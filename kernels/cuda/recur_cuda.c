@@ -1,4 +1,5 @@
-/* The recurrence on one GPU: what struct recur_backend promises, by the kernels of recur_kernels.cu. A window
+/* The recurrence on one GPU: what struct recur_backend promises, by the kernels of recur_forward.cu and
+ * recur_backward.cu. A window
  * is captured once in a CUDA graph and replayed. */
 #include "gpu.h"
 #include "mem.h"
@@ -36,35 +37,40 @@ static int64_t bytes(const struct recur_net *net) {
   const struct sizes n = sizes_of(net);
   const int64_t index = (int64_t)g->n_own + g->n_halo <= RECUR_NARROW ? 2 : 4, word = sizeof(float);
   const int64_t items = (int64_t)sizeof(struct recur_item) * (2 * n.own + n.edges / 64);
-  int64_t sum = n.edges * (index + word) + n.own * 4 * word + items;
+  const int64_t padded = n.edges + n.own * (RECUR_PAD - 1) / 2, half = sizeof(uint16_t);
+  int64_t sum = padded * (index + word) + n.edges * word + n.own * 6 * word + items;
+  if (net->mixed) sum += 2 * ((int64_t)g->n_own + g->n_halo) * net->shape.batch * half;
   sum += (n.states + n.in_floats + n.out_floats + (g->n_halo > 0 ? n.own_floats : 0)) * word;
   if (!net->want_gradient) return sum;
-  sum += n.edges * (index + 4 * word) + n.own * 4 * word + items + (n.in_floats + n.out_floats) * word;
-  return sum + (3 * n.own_floats + (int64_t)g->n_halo * net->shape.batch) * word;
+  sum += padded * (index + 3 * word) + n.edges * word + n.own * 2 * word + items;
+  sum += (n.in_floats + n.out_floats + n.own_floats + (int64_t)g->n_halo * net->shape.batch) * word;
+  return sum + 2 * n.own_floats * (net->mixed ? half : word);
 }
 
 static void arrays_to_device(struct recur_device *d, const struct recur_net *net) {
   const struct sizes n = sizes_of(net);
-  d->value = GPU_ZERO(float, n.edges);
+  d->value = GPU_ZERO(float, n.edges), d->in_value = GPU_ZERO(float, d->n_in_edges);
   d->leak = GPU_ZERO(float, n.own), d->bias = GPU_ZERO(float, n.own);
   d->drive = GPU_ZERO(float, n.in_floats), d->output = GPU_ZERO(float, n.out_floats);
   d->states = GPU_ZERO(float, n.states);
   if (d->n_halo > 0) d->near_sum = GPU_ZERO(float, n.own_floats);
+  if (net->mixed) d->rounded = GPU_ZERO(uint16_t, 2 * ((int64_t)d->n_own + d->n_halo) * d->batch);
   if (!net->want_gradient) return;
-  d->out_value = GPU_ZERO(float, n.edges), d->out_gradient = GPU_ZERO(float, n.edges);
+  d->out_value = GPU_ZERO(float, d->n_out_edges), d->out_gradient = GPU_ZERO(float, d->n_out_edges);
   d->d_value = GPU_ZERO(float, n.edges);
   d->d_leak = GPU_ZERO(float, n.own), d->d_bias = GPU_ZERO(float, n.own);
   d->d_drive = GPU_ZERO(float, n.in_floats), d->d_output = GPU_ZERO(float, n.out_floats);
   d->d_state = GPU_ZERO(float, n.own_floats + (int64_t)d->n_halo * d->batch);
-  d->q = GPU_ZERO(float, 2 * n.own_floats);
+  d->q = gpu_zero(2 * n.own_floats, net->mixed ? sizeof(uint16_t) : sizeof(float));
 }
 
 static struct status open(const struct recur_net *net, int n_threads, struct recur **state) {
   (void)n_threads;
   const struct graph *g = net->graph;
-  if (g->near.n_edges + g->far.n_edges > RECUR_MOST_EDGES)
+  const int64_t places = recur_places(g->near.n_edges + g->far.n_edges, 2 * (int64_t)g->n_own + g->n_halo);
+  if (places > RECUR_MOST_EDGES)
     return failure(EXIT_RUNTIME,
-                   "--device cuda: %lld edges on one GPU, at most %u; use more ranks with --parts",
+                   "--device cuda: %lld edges on one GPU, at most about %u; use more ranks with --parts",
                    (long long)(g->near.n_edges + g->far.n_edges), RECUR_MOST_EDGES);
   struct recur *r = NEW_ZERO(struct recur, 1);
   r->want_gradient = net->want_gradient;
@@ -91,10 +97,12 @@ static void close(struct recur *r) {
   for (int way = 0; way < RECUR_WAYS; way++)
     if (r->split[way]) CHECK_CUDA(cudaGraphExecDestroy(r->split[way]));
   recur_tables_free(d);
-  gpu_free(d->value), gpu_free(d->out_value), gpu_free(d->out_gradient), gpu_free(d->d_value);
+  gpu_free(d->value), gpu_free(d->in_value), gpu_free(d->d_value);
+  gpu_free(d->out_value), gpu_free(d->out_gradient);
   gpu_free(d->leak), gpu_free(d->bias), gpu_free(d->d_leak), gpu_free(d->d_bias);
   gpu_free(d->drive), gpu_free(d->d_drive), gpu_free(d->output), gpu_free(d->d_output);
-  gpu_free(d->states), gpu_free(d->near_sum), gpu_free(d->d_state), gpu_free(d->q);
+  gpu_free(d->states), gpu_free(d->near_sum), gpu_free(d->d_state);
+  gpu_free(d->rounded), gpu_free(d->q);
   mem_free(r);
 }
 
@@ -152,7 +160,7 @@ static float *state(struct recur *r, int k) {
 /* ---- microstep by microstep ---- */
 
 static void forward_begin(struct recur *r) {
-  (void)r;
+  recur_queue_values(&r->d);
 }
 
 static void forward_near(struct recur *r, int k) {
@@ -160,6 +168,7 @@ static void forward_near(struct recur *r, int k) {
 }
 
 static void forward_far(struct recur *r, int k) {
+  recur_device_round(&r->d, k, r->d.n_own, r->d.n_halo);
   recur_device_forward(&r->d, k, RECUR_FAR_LAST);
 }
 

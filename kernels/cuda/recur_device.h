@@ -2,7 +2,8 @@
  *
  * A state row of B columns is held by a *group* of lanes: 8 lanes of 4 columns for B = 32, so that one load
  * of a warp fetches four rows of 128 bytes. A matrix row is walked by one group or by a power of two of
- * groups that take turns (8 edges each) and add up in a fixed order: no atomics, so the bits repeat. */
+ * groups that take rounds of edges by turns and add up in a fixed order. An edge's gradient has one owner,
+ * who adds to it once a microstep. So the bits repeat. */
 #ifndef FASCICLE_RECUR_DEVICE_H
 #define FASCICLE_RECUR_DEVICE_H
 
@@ -19,6 +20,22 @@ struct recur_item {
   int32_t share;
 };
 
+/* Rows of edges stand padded to multiples of so many, so that a lane
+ * loads several at once and a round of 64 bytes lies in one cache line. */
+enum { RECUR_PAD = 16 };
+#define RECUR_NO_EDGE 0xffffffffu /* in place of an edge: padding */
+
+/* At most so many places take `edges` edges in so many padded rows. */
+static inline int64_t recur_places(int64_t edges, int64_t rows) {
+  return edges + (RECUR_PAD - 1) * rows;
+}
+
+/* In-edges by target. */
+struct recur_rows {
+  const uint32_t *ptr;    /* [n_own + 1] first edge of a row in `value`; NULL: none */
+  const uint32_t *padded; /* [n_own] the same in in_value */
+};
+
 /* One pass over rows of edges. */
 struct recur_walk {
   const struct recur_item *item; /* [n_blocks][groups per block] */
@@ -32,32 +49,41 @@ struct recur_device {
   int n_own, n_halo, n_in, n_out;
   int64_t n_near, n_far; /* edges */
   struct recur_walk near_in, far_in, near_out, far_out;
-  /* the rows again for whoever must form z_k once more: in-edges by target, near then far */
-  const uint32_t *near_ptr, *far_ptr; /* [n_own + 1]; far_ptr counts from 0 */
-  const int32_t *in_slot, *out_slot;  /* [n_own] or -1 */
-  float *value, *out_value, *d_value; /* [n_near + n_far]; out_*: by source */
-  float *out_gradient;
-  const uint32_t *out_edge; /* [n_near + n_far] by source: position in `value` */
+  struct recur_rows near_rows, far_rows;
+  const int32_t *in_slot, *out_slot; /* [n_own] or -1 */
+  int64_t n_in_edges, n_out_edges;   /* with padding; near then far, own sources then the halo */
+  float *value, *d_value;            /* [n_near + n_far] */
+  float *in_value;                   /* [n_in_edges] */
+  float *out_value, *out_gradient;   /* [n_out_edges] */
+  const uint32_t *out_edge;          /* [n_out_edges] position in `value` or RECUR_NO_EDGE */
   float *leak, *bias, *d_leak, *d_bias;
   float *drive, *d_drive, *output, *d_output;
-  float *states, *near_sum, *d_state, *q; /* q: two of [n_own][B] */
-  bool all_states;
+  float *states, *near_sum, *d_state;
+  void *rounded; /* NULL in fp32; mixed: two of [n_own + n_halo][B] __half by turns, what is gathered of s */
+  void *q;       /* two of [n_own][B] by turns; float, mixed: __nv_bfloat16 */
+  bool all_states, small; /* small: too few edges to keep the device busy */
 };
 
 /* How rows of `batch` columns are laid over lanes. */
 struct recur_shape_on_device {
   int lanes; /* of a group */
-  int turn;  /* edges that a group takes at a time */
+  int round; /* edges that a group takes at a time */
 };
-struct recur_shape_on_device recur_device_shape(int batch);
+struct recur_shape_on_device recur_device_shape(int batch, bool mixed, bool small);
 enum { RECUR_THREADS = 256 };
-/* Edges are counted in 32 bits on a device, and groups look ahead past the end of their rows by less than
- * this margin. */
+/* Places of edges are counted in 32 bits on a device, and groups look ahead past the end of their rows by
+ * less than this margin. */
 #define RECUR_MOST_EDGES (UINT32_MAX - 65536u)
 
 enum recur_part { RECUR_ALL, RECUR_NEAR_ONLY, RECUR_FAR_LAST };
 
 void recur_device_forward(const struct recur_device *d, int k, enum recur_part part);
+
+/* Before a forward pass: values into padded rows. */
+void recur_device_take_values(const struct recur_device *d);
+
+/* Rows of s_k that others wrote, into the rounded copy; nothing in fp32. */
+void recur_device_round(const struct recur_device *d, int k, int first_row, int n_rows);
 
 /* Values into the order by source, gradients zeroed / handed back in the caller's order. */
 void recur_device_take(const struct recur_device *d);

@@ -1,34 +1,32 @@
 #include "recur_plan.h"
 #include "mem.h"
 
-#include <string.h>
-
-enum { MOST_CHUNK = 256, BUSY_THREADS = 1024 };
+enum { MOST_CHUNK = 256, BUSY_THREADS = 1024, LANE_CHUNK = 16 };
 
 int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape, int least) {
   const eidx groups = (eidx)processors * BUSY_THREADS / shape.lanes;
-  int chunk = least;
+  int chunk = least < LANE_CHUNK * shape.lanes ? least : LANE_CHUNK * shape.lanes;
   while (chunk < MOST_CHUNK && 4 * chunk * groups <= n_edges)
     chunk = chunk * 2 < MOST_CHUNK ? chunk * 2 : MOST_CHUNK;
   return chunk;
 }
 
 struct bin {
-  int share;     /* log2 of the groups of a row */
-  int64_t turns; /* of each group */
+  int share;      /* log2 of the groups of a row */
+  int64_t rounds; /* of each group */
 };
 
 static struct bin bin_of(eidx edges, struct recur_shape_on_device shape, int chunk) {
   struct bin b = {0, 0};
   while ((edges >> b.share) > chunk && (shape.lanes << b.share) < RECUR_THREADS) b.share++;
-  const int64_t stride = (int64_t)shape.turn << b.share;
-  b.turns = (edges + stride - 1) / stride;
+  const int64_t stride = (int64_t)shape.round << b.share;
+  b.rounds = (edges + stride - 1) / stride;
   return b;
 }
 
 /* Keys ascend from the widest split and the longest rows down. */
-static int64_t key_of(struct bin b, int most_share, int64_t most_turns) {
-  return (most_share - b.share) * (most_turns + 1) + most_turns - b.turns;
+static int64_t key_of(struct bin b, int most_share, int64_t most_rounds) {
+  return (most_share - b.share) * (most_rounds + 1) + most_rounds - b.rounds;
 }
 
 /* Rows in the order of their keys: a counting sort, so that equal keys keep the order of rows. */
@@ -38,22 +36,22 @@ static lidx *sorted_rows(const eidx *ptr, lidx first, lidx n_rows, struct recur_
   for (lidx i = first; i < first + n_rows; i++) {
     const struct bin b = bin_of(ptr[i + 1] - ptr[i], shape, chunk);
     if (b.share > most.share) most.share = b.share;
-    if (b.turns > most.turns) most.turns = b.turns;
+    if (b.rounds > most.rounds) most.rounds = b.rounds;
   }
-  const int64_t n_keys = key_of((struct bin){0, 0}, most.share, most.turns) + 1;
+  const int64_t n_keys = key_of((struct bin){0, 0}, most.share, most.rounds) + 1;
   int64_t *start = NEW_ZERO(int64_t, n_keys + 1);
   for (lidx i = first; i < first + n_rows; i++)
-    start[key_of(bin_of(ptr[i + 1] - ptr[i], shape, chunk), most.share, most.turns) + 1]++;
+    start[key_of(bin_of(ptr[i + 1] - ptr[i], shape, chunk), most.share, most.rounds) + 1]++;
   for (int64_t key = 0; key < n_keys; key++) start[key + 1] += start[key];
   lidx *row = NEW(lidx, n_rows);
   for (lidx i = first; i < first + n_rows; i++)
-    row[start[key_of(bin_of(ptr[i + 1] - ptr[i], shape, chunk), most.share, most.turns)]++] = i;
+    row[start[key_of(bin_of(ptr[i + 1] - ptr[i], shape, chunk), most.share, most.rounds)]++] = i;
   mem_free(start);
   return row;
 }
 
-struct recur_item *recur_plan(const eidx *ptr, lidx first, lidx n_rows, struct recur_shape_on_device shape,
-                              int chunk, int *n_blocks) {
+struct recur_item *recur_plan(const eidx *ptr, const uint32_t *padded, lidx first, lidx n_rows,
+                              struct recur_shape_on_device shape, int chunk, int *n_blocks) {
   const int groups = RECUR_THREADS / shape.lanes;
   lidx *row = sorted_rows(ptr, first, n_rows, shape, chunk);
   int64_t n = 0;
@@ -65,7 +63,7 @@ struct recur_item *recur_plan(const eidx *ptr, lidx first, lidx n_rows, struct r
     const eidx edges = ptr[row[i] + 1] - ptr[row[i]];
     const int share = bin_of(edges, shape, chunk).share;
     for (int g = 0; g < 1 << share; g++)
-      item[at++] = (struct recur_item){row[i], (uint32_t)ptr[row[i]], (uint32_t)edges, share};
+      item[at++] = (struct recur_item){row[i], padded[row[i]], (uint32_t)edges, share};
   }
   while (at < (int64_t)*n_blocks * groups) item[at++] = (struct recur_item){-1, 0, 0, 0};
   mem_free(row);

@@ -5,14 +5,15 @@
 #include "recur_device.h"
 #include "types.h"
 
-/* Work items for rows first .. first + n_rows - 1, whose edges are ptr[row] .. ptr[row + 1] - 1. A row is
- * split until a group has at most `chunk` edges or a block is full; rows of one split and like length stand
- * together, the longest first, in their own order otherwise. The caller frees it; n_blocks blocks. */
-struct recur_item *recur_plan(const eidx *ptr, lidx first, lidx n_rows, struct recur_shape_on_device shape,
-                              int chunk, int *n_blocks);
+/* Work items for rows first .. first + n_rows - 1, of ptr[row + 1] - ptr[row] edges that stand from
+ * padded[row] on. A row is split until a group has at most `chunk` edges or a block is full; rows of one
+ * split and like length stand together, the longest first, in their own order otherwise. The caller frees it;
+ * n_blocks blocks. */
+struct recur_item *recur_plan(const eidx *ptr, const uint32_t *padded, lidx first, lidx n_rows,
+                              struct recur_shape_on_device shape, int chunk, int *n_blocks);
 
 /* Edges per group: `least` where the graph is small, so that all multiprocessors are busy; more where it is
- * large. */
+ * large. One or two lanes take less than `least`. */
 enum {
   RECUR_IN_CHUNK = 48,
   RECUR_OUT_CHUNK = 64

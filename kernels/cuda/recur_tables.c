@@ -40,21 +40,39 @@ static void by_source_free(struct by_source *s) {
   mem_free(s->ptr), mem_free(s->target), mem_free(s->edge);
 }
 
+/* ---- padded rows ---- */
+
+/* Where row i of rows [0, n) stands when each takes a multiple of RECUR_PAD places; *at goes on. */
+static uint32_t *pad_rows(const eidx *ptr, lidx n, uint32_t *at) {
+  uint32_t *padded = NEW(uint32_t, n);
+  for (lidx i = 0; i < n; i++) {
+    padded[i] = *at;
+    *at += (uint32_t)((ptr[i + 1] - ptr[i] + RECUR_PAD - 1) / RECUR_PAD * RECUR_PAD);
+  }
+  return padded;
+}
+
+static void fill_columns(const eidx *ptr, lidx n, const uint32_t *padded, const lidx *col, lidx *to) {
+  for (lidx i = 0; i < n; i++)
+    for (eidx e = ptr[i]; e < ptr[i + 1]; e++) to[padded[i] + (e - ptr[i])] = col[e];
+}
+
 /* ---- to the device ---- */
 
-static void *indices_to_device(const lidx *col, eidx n, bool narrow) {
+static void *indices_to_device(const lidx *col, int64_t n, bool narrow) {
   if (!narrow) return GPU_COPY_OF(int32_t, col, n);
   uint16_t *half = NEW(uint16_t, n);
-  for (eidx e = 0; e < n; e++) half[e] = (uint16_t)col[e];
+  for (int64_t e = 0; e < n; e++) half[e] = (uint16_t)col[e];
   void *there = GPU_COPY_OF(uint16_t, half, n);
   mem_free(half);
   return there;
 }
 
-static const uint32_t *pointers_to_device(const struct csr *rows) {
+static struct recur_rows rows_to_device(const struct csr *rows, eidx offset, const uint32_t *padded) {
   uint32_t *ptr = NEW(uint32_t, (int64_t)rows->n_rows + 1);
-  for (lidx i = 0; i <= rows->n_rows; i++) ptr[i] = (uint32_t)rows->row_ptr[i];
-  const uint32_t *there = GPU_COPY_OF(uint32_t, ptr, (int64_t)rows->n_rows + 1);
+  for (lidx i = 0; i <= rows->n_rows; i++) ptr[i] = (uint32_t)(offset + rows->row_ptr[i]);
+  const struct recur_rows there = {GPU_COPY_OF(uint32_t, ptr, (int64_t)rows->n_rows + 1),
+                                   GPU_COPY_OF(uint32_t, padded, rows->n_rows)};
   mem_free(ptr);
   return there;
 }
@@ -68,10 +86,11 @@ static const int32_t *slots_to_device(lidx n_own, lidx n, const lidx *row) {
   return there;
 }
 
-static struct recur_walk walk_to_device(const eidx *ptr, lidx first, lidx n_rows, const void *col,
-                                        bool narrow, struct recur_shape_on_device shape, int chunk) {
+static struct recur_walk walk_to_device(const eidx *ptr, const uint32_t *padded, lidx first, lidx n_rows,
+                                        const void *col, bool narrow, struct recur_shape_on_device shape,
+                                        int chunk) {
   struct recur_walk w = {.col = col, .narrow = narrow};
-  struct recur_item *item = recur_plan(ptr, first, n_rows, shape, chunk, &w.n_blocks);
+  struct recur_item *item = recur_plan(ptr, padded, first, n_rows, shape, chunk, &w.n_blocks);
   w.item = GPU_COPY_OF(struct recur_item, item, (int64_t)w.n_blocks * (RECUR_THREADS / shape.lanes));
   mem_free(item);
   return w;
@@ -81,40 +100,67 @@ static void walk_free(struct recur_walk *w) {
   gpu_free((void *)w->item);
 }
 
-static void edges_to_device(struct recur_device *d, const struct graph *g, bool want_gradient) {
-  const bool narrow = (int64_t)g->n_own + g->n_halo <= RECUR_NARROW;
-  const struct recur_shape_on_device shape = recur_device_shape(d->batch);
-  const eidx edges = d->n_near + d->n_far;
-  const int in_chunk = recur_chunk(edges, gpu_processors(), shape, RECUR_IN_CHUNK),
-            out_chunk = recur_chunk(edges, gpu_processors(), shape, RECUR_OUT_CHUNK);
-  d->near_in = walk_to_device(g->near.row_ptr, 0, g->n_own, indices_to_device(g->near.col, d->n_near, narrow),
-                              narrow, shape, in_chunk);
-  if (g->n_halo > 0)
-    d->far_in = walk_to_device(g->far.row_ptr, 0, g->n_own, indices_to_device(g->far.col, d->n_far, narrow),
-                               narrow, shape, in_chunk);
-  if (!want_gradient) return;
+static bool is_narrow(const struct graph *g) {
+  return (int64_t)g->n_own + g->n_halo <= RECUR_NARROW;
+}
+
+/* In-edges by target: near rows, then far ones, in one array of columns. */
+static void in_to_device(struct recur_device *d, const struct graph *g, struct recur_shape_on_device shape) {
+  const int chunk = recur_chunk(d->n_near + d->n_far, gpu_processors(), shape, RECUR_IN_CHUNK);
+  const bool split = g->n_halo > 0, narrow = is_narrow(g);
+  uint32_t n = 0, *near = pad_rows(g->near.row_ptr, g->n_own, &n),
+           *far = split ? pad_rows(g->far.row_ptr, g->n_own, &n) : NULL;
+  lidx *col = NEW_ZERO(lidx, n);
+  fill_columns(g->near.row_ptr, g->n_own, near, g->near.col, col);
+  if (split) fill_columns(g->far.row_ptr, g->n_own, far, g->far.col, col);
+  const void *there = indices_to_device(col, n, narrow);
+  d->n_in_edges = n;
+  d->near_in = walk_to_device(g->near.row_ptr, near, 0, g->n_own, there, narrow, shape, chunk);
+  d->near_rows = rows_to_device(&g->near, 0, near);
+  if (split) {
+    d->far_in = walk_to_device(g->far.row_ptr, far, 0, g->n_own, there, narrow, shape, chunk);
+    d->far_rows = rows_to_device(&g->far, d->n_near, far);
+  }
+  mem_free(near), mem_free(far), mem_free(col);
+}
+
+/* Out-edges by source: own sources, then the halo. */
+static void out_to_device(struct recur_device *d, const struct graph *g, struct recur_shape_on_device shape) {
+  const int chunk = recur_chunk(d->n_near + d->n_far, gpu_processors(), shape, RECUR_OUT_CHUNK);
+  const bool narrow = is_narrow(g);
   struct by_source s = transpose(g);
-  const void *target = indices_to_device(s.target, d->n_near + d->n_far, narrow);
-  d->near_out = walk_to_device(s.ptr, 0, g->n_own, target, narrow, shape, out_chunk);
-  d->far_out = walk_to_device(s.ptr, g->n_own, g->n_halo, target, narrow, shape, out_chunk);
-  d->out_edge = GPU_COPY_OF(uint32_t, s.edge, d->n_near + d->n_far);
+  uint32_t n = 0, *padded = pad_rows(s.ptr, g->n_own + g->n_halo, &n), *edge = NEW(uint32_t, n);
+  lidx *col = NEW_ZERO(lidx, n);
+  for (uint32_t e = 0; e < n; e++) edge[e] = RECUR_NO_EDGE;
+  fill_columns(s.ptr, g->n_own + g->n_halo, padded, s.target, col);
+  for (lidx j = 0; j < g->n_own + g->n_halo; j++)
+    for (eidx e = s.ptr[j]; e < s.ptr[j + 1]; e++) edge[padded[j] + (e - s.ptr[j])] = s.edge[e];
+  const void *there = indices_to_device(col, n, narrow);
+  d->n_out_edges = n;
+  d->near_out = walk_to_device(s.ptr, padded, 0, g->n_own, there, narrow, shape, chunk);
+  d->far_out = walk_to_device(s.ptr, padded, g->n_own, g->n_halo, there, narrow, shape, chunk);
+  d->out_edge = GPU_COPY_OF(uint32_t, edge, n);
+  mem_free(padded), mem_free(edge), mem_free(col);
   by_source_free(&s);
-  d->near_ptr = pointers_to_device(&g->near);
-  if (g->n_halo > 0) d->far_ptr = pointers_to_device(&g->far);
 }
 
 void recur_tables_make(struct recur_device *d, const struct recur_net *net) {
   const struct graph *g = net->graph;
+  d->small = is_narrow(g) && d->n_near + d->n_far <= RECUR_SMALL;
+  const struct recur_shape_on_device shape = recur_device_shape(d->batch, net->mixed, d->small);
   d->in_slot = slots_to_device(g->n_own, net->n_in, net->in);
   d->out_slot = slots_to_device(g->n_own, net->n_out, net->out);
-  edges_to_device(d, g, net->want_gradient);
+  in_to_device(d, g, shape);
+  if (!net->want_gradient) return;
+  out_to_device(d, g, shape);
 }
 
 void recur_tables_free(struct recur_device *d) {
-  gpu_free((void *)d->near_in.col), gpu_free((void *)d->far_in.col), gpu_free((void *)d->near_out.col);
+  gpu_free((void *)d->near_in.col), gpu_free((void *)d->near_out.col);
   walk_free(&d->near_in), walk_free(&d->far_in), walk_free(&d->near_out), walk_free(&d->far_out);
-  gpu_free((void *)d->near_ptr), gpu_free((void *)d->far_ptr), gpu_free((void *)d->out_edge);
-  gpu_free((void *)d->in_slot), gpu_free((void *)d->out_slot);
+  gpu_free((void *)d->near_rows.ptr), gpu_free((void *)d->near_rows.padded);
+  gpu_free((void *)d->far_rows.ptr), gpu_free((void *)d->far_rows.padded);
+  gpu_free((void *)d->in_slot), gpu_free((void *)d->out_slot), gpu_free((void *)d->out_edge);
 }
 
 /* ---- a window in one go ---- */
@@ -126,7 +172,14 @@ void recur_queue_start(const struct recur_device *d) {
   recur_device_take(d);
 }
 
+/* What a forward pass reads in the kernels' own form. */
+void recur_queue_values(const struct recur_device *d) {
+  recur_device_take_values(d);
+  recur_device_round(d, 0, 0, d->n_own);
+}
+
 void recur_queue_forward(const struct recur_device *d) {
+  recur_queue_values(d);
   for (int k = 0; k < d->steps * d->microsteps; k++) recur_device_forward(d, k, RECUR_ALL);
 }
 

@@ -6,15 +6,20 @@
 #include "recur_backend.h"
 #include "recur_device.h"
 
-enum { RECUR_NARROW = 65536 }; /* rows below this have 16-bit indices */
+enum {
+  RECUR_NARROW = 65536, /* up to so many rows have 16-bit indices */
+  RECUR_SMALL = 2500000 /* edges: a graph of narrow rows that leaves multiprocessors waiting for work */
+};
 
-/* Fills the tables of d (walks, pointers, slots, order of edges) for the sizes that stand in it already.
- * Without net->want_gradient what the backward pass needs is left out. */
+/* Fills the tables of d (walks, pointers, slots, order of edges) and n_in_edges, n_out_edges, for the sizes
+ * that stand in it already. Without net->want_gradient what the backward pass needs is left out. */
 void recur_tables_make(struct recur_device *d, const struct recur_net *net);
 void recur_tables_free(struct recur_device *d);
 
-/* Only where n_halo = 0; no host waits. queue_start is the beginning of any backward pass: gradients of the
+/* Only where n_halo = 0; no host waits. queue_values is the beginning of any forward pass: values into padded
+ * rows, state 0 rounded where that is asked for. queue_start is that of any backward pass: gradients of the
  * state zeroed, values into the order by source. */
+void recur_queue_values(const struct recur_device *d);
 void recur_queue_start(const struct recur_device *d);
 void recur_queue_forward(const struct recur_device *d);
 void recur_queue_backward(const struct recur_device *d);

@@ -11,6 +11,10 @@
  *
  * Only states are saved. p_k is won back from two of them, p_k = (s_{k+1} - (1 - a) s_k) / a; that loses
  * digits where a is small, so rows with a < RECUR_SMALL_LEAK form z_k and p_k again in the backward pass.
+ * Mixed precision rounds what is read along edges, and nothing else: s_k in the sums over edges (z_k, dv) to
+ * binary16, q in V^T q and dv to bfloat16, whose range the gradients need; to nearest, ties to even. States,
+ * parameters, gradients and all sums stay fp32; db, da, dd and p_k see s and q as they were.
+ *
  * The same network, shape and graph split give the same bits in every run, for any number of threads. */
 #ifndef FASCICLE_RECUR_BACKEND_H
 #define FASCICLE_RECUR_BACKEND_H
@@ -31,6 +35,7 @@ struct recur_net {
   lidx n_in, n_out;
   const lidx *in, *out; /* own rows that take the drive / are read out, ascending */
   struct recur_shape shape;
+  bool mixed;         /* gathered rows are rounded to 16 bits; see above */
   bool want_gradient; /* else only two states are kept and the backward entries must not be called */
 };
 

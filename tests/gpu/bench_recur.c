@@ -1,4 +1,5 @@
-/* Times one window of the recurrence on the GPU at the four shapes: bench_recur [--check] [--shape I]. */
+/* Times one window of the recurrence on the GPU at the four shapes: bench_recur [--check] [--shape I]
+ * [--batch B,B,..] [--mixed]. */
 #include "backends.h"
 #include "mem.h"
 #include "recur_case.h"
@@ -34,10 +35,10 @@ static double median(struct recur *r, void (*once)(struct recur *), int repeats,
   return middle;
 }
 
-static void bench(const struct recur_case *c, bool check) {
+static void bench(const struct recur_case *c, bool check, bool mixed) {
   const struct recur_backend *be = backend_cuda.recur;
   struct recur_data d = recur_data(c);
-  d.net.graph = &d.graph;
+  d.net.graph = &d.graph, d.net.mixed = mixed;
   struct recur *r;
   const struct status s = be->open(&d.net, 1, &r);
   if (s.code) DIE(s.code, "%s", s.text);
@@ -48,11 +49,12 @@ static void bench(const struct recur_case *c, bool check) {
   const double f = median(r, be->window_forward, 10, in_a_row),
                b = median(r, be->window_backward, 10, in_a_row);
   const double K = c->steps * c->microsteps, gathered = 4.0 * c->batch * (double)d.graph.near.n_edges * K;
-  printf("N %6d E %8lld B %3d: forward %8.3f ms (%6.2f us, %4.1f TB/s)  backward %8.3f ms (%6.2f us, %4.1f "
-         "TB/s)  total %8.3f ms  %.2f GB (predicted %.2f)\n",
-         c->n, (long long)d.graph.near.n_edges, c->batch, f * 1e3, f * 1e6 / K, gathered / f / 1e12, b * 1e3,
-         b * 1e6 / K, gathered / b / 1e12, (f + b) * 1e3, (double)backend_cuda.peak() / 1e9,
-         (double)be->bytes(&d.net) / 1e9);
+  printf(
+      "N %6d E %8lld B %3d %s: forward %8.3f ms (%6.2f us, %4.1f TB/s)  backward %8.3f ms (%6.2f us, %4.1f "
+      "TB/s)  total %8.3f ms  %.2f GB (predicted %.2f)\n",
+      c->n, (long long)d.graph.near.n_edges, c->batch, mixed ? "mixed" : "fp32", f * 1e3, f * 1e6 / K,
+      gathered / f / 1e12, b * 1e3, b * 1e6 / K, gathered / b / 1e12, (f + b) * 1e3,
+      (double)backend_cuda.peak() / 1e9, (double)be->bytes(&d.net) / 1e9);
   fflush(stdout);
   be->close(r);
   recur_data_free(&d);
@@ -61,19 +63,24 @@ static void bench(const struct recur_case *c, bool check) {
 int main(int argc, char **argv) {
   const struct status s = backend_cuda.start(0, 1);
   if (s.code) DIE(s.code, "%s", s.text);
-  bool check = false;
-  int only = -1, batch = 32;
+  bool check = false, mixed = false;
+  int only = -1;
+  const char *batches = "32";
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--check")) check = true;
+    if (!strcmp(argv[i], "--mixed")) mixed = true;
     if (!strcmp(argv[i], "--shape") && i + 1 < argc) only = atoi(argv[++i]);
-    if (!strcmp(argv[i], "--batch") && i + 1 < argc) batch = atoi(argv[++i]);
+    if (!strcmp(argv[i], "--batch") && i + 1 < argc) batches = argv[++i];
   }
-  const struct recur_case shape[] = {{5000, 524324, 0.65, batch, 64, 2, 0},
-                                     {10000, 1100000, 0.7, batch, 64, 2, 0},
-                                     {160514, 10402842, 1.28, batch, 64, 2, 0},
-                                     {211577, 24678466, 1.25, batch, 64, 2, 0}};
-  for (int i = 0; i < 4; i++)
-    if (only < 0 || only == i) bench(&shape[i], check && i == 0);
+  for (const char *at = batches; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+    const int batch = atoi(at);
+    const struct recur_case shape[] = {{5000, 524324, 0.65, batch, 64, 2, 0},
+                                       {10000, 1100000, 0.7, batch, 64, 2, 0},
+                                       {160514, 10402842, 1.28, batch, 64, 2, 0},
+                                       {211577, 24678466, 1.25, batch, 64, 2, 0}};
+    for (int i = 0; i < 4; i++)
+      if (only < 0 || only == i) bench(&shape[i], check && i == 0, mixed);
+  }
   backend_cuda.stop();
   return 0;
 }

@@ -5,6 +5,7 @@
 #include "backends.h"
 #include "recur_backend.h"
 #include "recur_model.h"
+#include "recur_round.h"
 #include "recur_window.h"
 
 static const struct recur_backend *be;
@@ -46,6 +47,7 @@ static void run_open(struct run *r, const struct model *m, int n_threads, bool w
                               .in = rows_from(m->in, m->n_in),
                               .out = rows_from(m->out, m->n_out),
                               .shape = {m->B, m->T, m->M},
+                              .mixed = m->mixed,
                               .want_gradient = want_gradient};
   CHECK_FINE(be->open(&r->net, n_threads, &r->state));
   put_inputs(r, m);
@@ -110,6 +112,41 @@ static void test_shapes(void) {
       model_free(&m);
     }
   if (world.rank == 0) printf("largest relative error %.3g\n", worst);
+}
+
+/* Any float, against the definition in float64. */
+static void test_rounding(void) {
+  for (uint32_t i = 0; i < 200000; i++) {
+    const float x = bits_float(rng_draw(8, i, 0, 0, 0).v[0]);
+    if (isnan(x)) continue;
+    const double half = model_nearest(x, 11, -14), bfloat = model_nearest(x, 8, -126);
+    CHECK(round_half(x) == (fabs(half) < 65536 ? (float)half : copysignf(INFINITY, x)));
+    CHECK(round_bfloat(x) == (float)bfloat);
+  }
+  static const float ties[] = {2049, 2051, 0x1.8p-25f, 0x1p-25f, 65519, 65520, 0x1.01p0f, 0x1.03p0f};
+  static const float half[] = {2048, 2052, 0x1p-24f, 0, 65504, INFINITY, 0x1.01p0f, 0x1.03p0f};
+  static const float bfloat[] = {2048, 2048, 0x1.8p-25f, 0x1p-25f, 65536, 65536, 1, 0x1.04p0f};
+  for (int i = 0; i < 8; i++) CHECK(round_half(-ties[i]) == -half[i] && round_bfloat(ties[i]) == bfloat[i]);
+  CHECK(isnan(round_half(NAN)) && isnan(round_bfloat(-NAN)) && isinf(round_half(-INFINITY)));
+}
+
+/* A last digit in float32 now and then turns a rounding to 16 bits over, and each turn makes more of them in
+ * the next microstep: so one character only, and a bar a twentieth of what the rounding itself changes. */
+static void test_mixed(void) {
+  struct model m = model_init(300, 30, 13, 1, 2);
+  for (int i = 0; i < m.N; i += 9) m.leak[i] = (float)0.02;
+  struct model_result exact = model_run(&m);
+  m.mixed = true;
+  struct model_result want = model_run(&m);
+  struct run r;
+  run_open(&r, &m, 2, true);
+  be->window_forward(r.state), be->window_backward(r.state);
+  limit = 2e-5;
+  compare(&r, &m, &want);
+  limit = 1e-6;
+  CHECK(model_error(be->d_value(r.state), exact.d_value, m.E) > 4e-4);
+  run_close(&r);
+  model_result_free(&exact), model_result_free(&want), model_free(&m);
 }
 
 static void test_one_step(void) {
@@ -286,6 +323,8 @@ int main(int argc, char **argv) {
   be = backend_cpu.recur;
   test_model();
   test_shapes();
+  test_rounding();
+  test_mixed();
   test_one_step();
   test_extreme_leaks();
   test_saturation();

@@ -26,7 +26,7 @@ struct recur_gpu_result recur_gpu_check(int device) {
 
 /* Host bytes that recur_tables_make takes for a while, generously. */
 static bool host_has_room(const struct graph *g) {
-  void *room = malloc((size_t)g->near.n_edges * 24 + (size_t)g->n_own * 64 + 4096);
+  void *room = malloc((size_t)g->near.n_edges * 24 + (size_t)g->n_own * 256 + 4096);
   free(room);
   return room != NULL;
 }
@@ -46,8 +46,8 @@ static void fill(struct recur_gpu *t, const struct recur_net *net, const eidx *c
 struct recur_gpu_result recur_gpu_open(const struct recur_net *net, const eidx *caller, int device,
                                        struct recur_gpu **tables) {
   *tables = NULL;
-  if (net->graph->near.n_edges > RECUR_MOST_EDGES)
-    return (struct recur_gpu_result){RECUR_GPU_ERROR, "more than 2^32 - 65,537 edges on one GPU"};
+  if (recur_places(net->graph->near.n_edges, net->graph->n_own) > RECUR_MOST_EDGES)
+    return (struct recur_gpu_result){RECUR_GPU_ERROR, "about 2^32 edges or more on one GPU"};
   struct recur_gpu *t = calloc(1, sizeof *t);
   if (!t || !host_has_room(net->graph)) {
     free(t);
@@ -95,12 +95,13 @@ static int64_t larger(int64_t a, int64_t b) {
 static float *place(struct recur_device *d, const struct recur_gpu_window *w, struct room *room) {
   const int64_t B = w->batch, K = (int64_t)w->steps * w->microsteps, own = d->n_own * B;
   d->steps = w->steps, d->microsteps = w->microsteps, d->batch = w->batch, d->all_states = w->want_gradient;
-  d->value = take(room, d->n_near);
+  d->value = take(room, d->n_near), d->in_value = take(room, recur_places(d->n_near, d->n_own));
   d->output = take(room, d->n_out * B * w->steps);
   d->states = take(room, (w->want_gradient ? K + 1 : 2) * own);
   if (!w->want_gradient) return NULL;
   d->d_output = d->output;
-  d->out_value = take(room, d->n_near), d->out_gradient = take(room, d->n_near);
+  d->out_value = take(room, recur_places(d->n_near, d->n_own));
+  d->out_gradient = take(room, recur_places(d->n_near, d->n_own));
   d->d_value = take(room, d->n_near);
   d->d_state = take(room, own), d->q = take(room, 2 * own);
   return take(room, larger(d->n_in * B * w->steps, 2 * (int64_t)d->n_own));

@@ -1,0 +1,185 @@
+/* The walk over one row's edges that both passes share. */
+#ifndef FASCICLE_RECUR_WALK_CUH
+#define FASCICLE_RECUR_WALK_CUH
+
+#include "recur_lanes.cuh"
+
+namespace recur {
+
+/* Words of EDGES neighbouring edges in one load. Several at once fill a sector and pass by the first cache,
+ * for edges are read once a microstep and shall not push out the states; single ones come back for the rest.
+ */
+template <int EDGES, class WORD> __device__ __forceinline__ WORD load_word(const WORD *at) {
+  return EDGES > 1 ? __ldcg(at) : __ldg(at);
+}
+
+template <int EDGES> struct few_floats { float x[EDGES]; };
+
+template <int EDGES> __device__ __forceinline__ few_floats<EDGES> load_floats(const float *at) {
+  typedef typename word_of<4 * EDGES>::type word;
+  few_floats<EDGES> f;
+  const word w = load_word<EDGES>((const word *)at);
+#pragma unroll
+  for (int i = 0; i < EDGES; i++) f.x[i] = __uint_as_float(((const uint32_t *)&w)[i]);
+  return f;
+}
+
+/* at[] += f. Each edge has one owner, who adds once in a launch, so the order of additions is fixed whoever
+ * does them: from sm_90 on the second cache, and the old values need not travel. */
+template <int EDGES> __device__ __forceinline__ void add_floats(float *at, const few_floats<EDGES> &f) {
+#if __CUDA_ARCH__ >= 900
+  if constexpr (EDGES == 4)
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at), "f"(f.x[0]), "f"(f.x[1]),
+                 "f"(f.x[2]), "f"(f.x[3])
+                 : "memory");
+  else if constexpr (EDGES == 2)
+    asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(at), "f"(f.x[0]), "f"(f.x[1]) : "memory");
+  else
+    asm volatile("red.global.add.f32 [%0], %1;" ::"l"(at), "f"(f.x[0]) : "memory");
+#else
+  typedef typename word_of<4 * EDGES>::type word;
+  word old = __ldcg((const word *)at), sum;
+#pragma unroll
+  for (int i = 0; i < EDGES; i++) ((float *)&sum)[i] = ((const float *)&old)[i] + f.x[i];
+  __stcg((word *)at, sum);
+#endif
+}
+
+template <int EDGES> struct few_columns { int x[EDGES]; };
+
+template <int EDGES> __device__ __forceinline__ few_columns<EDGES> load_columns(const int32_t *at) {
+  typedef typename word_of<4 * EDGES>::type word;
+  few_columns<EDGES> f;
+  const word w = load_word<EDGES>((const word *)at);
+#pragma unroll
+  for (int i = 0; i < EDGES; i++) f.x[i] = (int)((const uint32_t *)&w)[i];
+  return f;
+}
+
+template <int EDGES> __device__ __forceinline__ few_columns<EDGES> load_columns(const uint16_t *at) {
+  typedef typename word_of<2 * EDGES>::type word;
+  few_columns<EDGES> f;
+  const word w = load_word<EDGES>((const word *)at);
+#pragma unroll
+  for (int i = 0; i < EDGES; i++) f.x[i] = ((const uint16_t *)&w)[i];
+  return f;
+}
+
+/* T: what a gathered row is made of. Places of a round behind the row's end have column -1. */
+template <class L, class INDEX, class T> struct walk {
+  const INDEX *col;
+  const float *value;
+  uint32_t row_end, at, stride; /* first edge of the coming round that this lane loads; from round to round */
+  int rounds;                   /* of the warp's longest group */
+  few_columns<L::EDGES> next;
+
+  __device__ __forceinline__ bool ours(uint32_t edge) const { return edge < row_end; }
+
+  __device__ __forceinline__ void fetch() {
+    few_columns<L::EDGES> f;
+#pragma unroll
+    for (int i = 0; i < L::EDGES; i++) f.x[i] = -1;
+    if (ours(at)) f = load_columns<L::EDGES>(col + at);
+#pragma unroll
+    for (int i = 0; i < L::EDGES; i++) next.x[i] = ours(at + i) ? f.x[i] : -1;
+  }
+
+  __device__ __forceinline__ walk(const recur_item &item, int in_row, int lane, const INDEX *col_,
+                                  const float *value_)
+      : col(col_), value(value_), row_end(item.first + item.edges) {
+    stride = (uint32_t)L::ROUND << item.share;
+    const uint32_t start = item.first + (uint32_t)in_row * L::ROUND;
+    const uint32_t left = start < row_end ? row_end - start : 0;
+    at = start + lane * L::EDGES;
+    rounds = (int)__reduce_max_sync(ALL, (left + stride - 1) / stride);
+    fetch();
+  }
+
+  /* acc += sum_e v_e x[col_e]; with GRADIENT also gradient_e += x[col_e] . own */
+  template <bool GRADIENT>
+  __device__ __forceinline__ void run(const T *x, columns c, int lane, const piece<L> &own, float *gradient,
+                                      piece<L> &acc) {
+    for (int t = 0; t < rounds; t++) {
+      const few_columns<L::EDGES> now = next;
+      const bool any = ours(at);
+      few_floats<L::EDGES> v = {}, dv = {};
+      if (any) v = load_floats<L::EDGES>(value + at);
+      float *const there = gradient + at;
+#pragma unroll
+      for (int i = 0; i < L::EDGES; i++)
+        if (now.x[i] < 0) v.x[i] = 0;
+      at += stride;
+      fetch();
+#pragma unroll
+      for (int h = 0; h < L::TURNS; h++) turn<GRADIENT>(h, now, v, dv, x, c, lane, own, acc);
+      if constexpr (GRADIENT)
+        if (any) add_floats<L::EDGES>(there, dv);
+    }
+  }
+
+private:
+  /* Turn h of a round: of each lane's edges the LOADS from h LOADS on, or of every SHAREDth lane one. */
+  template <bool GRADIENT>
+  static __device__ __forceinline__ void
+  turn(int h, const few_columns<L::EDGES> &now, const few_floats<L::EDGES> &v, few_floats<L::EDGES> &dv,
+       const T *x, columns c, int lane, const piece<L> &own, piece<L> &acc) {
+    const int slot = h / L::SHARED * L::LOADS, share = h % L::SHARED;
+    fetched<L, T> in[L::TURN];
+#pragma unroll
+    for (int u = 0; u < L::TURN; u++) {
+      const int from = __shfl_sync(ALL, now.x[slot + u % L::LOADS], u / L::LOADS * L::SHARED + share, L::G);
+      if (from >= 0) in[u] = fetched<L, T>(x, from, lane, c);
+    }
+    float dot[L::TURN];
+#pragma unroll
+    for (int u = 0; u < L::TURN; u++) {
+      const float w = __shfl_sync(ALL, v.x[slot + u % L::LOADS], u / L::LOADS * L::SHARED + share, L::G);
+      dot[u] = 0;
+#pragma unroll
+      for (int i = 0; i < L::N; i++) {
+        acc.x[i] = fmaf(w, in[u].value(i), acc.x[i]);
+        if constexpr (GRADIENT) dot[u] = fmaf(in[u].value(i), own.x[i], dot[u]);
+      }
+    }
+    if constexpr (GRADIENT) {
+      sum_by_edge<L>(dot, lane);
+#pragma unroll
+      for (int i = 0; i < L::LOADS; i++)
+        if (L::SHARED == 1 || lane % L::SHARED == share) dv.x[slot + i] += dot[i];
+    }
+  }
+};
+
+/* Adds up what the groups of a row have, in a fixed order: by lanes, then by warps through shared memory.
+ * True for the threads that hold the whole sum and go on with the row; all lanes of their warps then stay
+ * together. */
+template <class L>
+__device__ __forceinline__ bool gather_groups(const recur_item &item, int most_shared, int lane,
+                                              piece<L> &acc) {
+  const int width = L::G << item.share; /* threads of the row */
+#pragma unroll
+  for (int d = L::G; d < WARP; d <<= 1)
+#pragma unroll
+    for (int i = 0; i < L::N; i++) {
+      const float other = __shfl_xor_sync(ALL, acc.x[i], d);
+      if (d < width) acc.x[i] += other;
+    }
+  if ((L::G << most_shared) <= WARP) return true;
+  __shared__ float part[RECUR_THREADS / WARP][L::G * L::N];
+  const int warp = threadIdx.x / WARP, warps = width / WARP, own_lane = threadIdx.x % WARP;
+  if (own_lane < L::G)
+#pragma unroll
+    for (int i = 0; i < L::N; i++) part[warp][i * L::G + lane] = acc.x[i];
+  __syncthreads();
+  if (warps <= 1) return true;
+  if (warp % warps != 0) return false;
+#pragma unroll
+  for (int i = 0; i < L::N; i++) {
+    acc.x[i] = part[warp][i * L::G + lane];
+    for (int w = 1; w < warps; w++) acc.x[i] += part[warp + w][i * L::G + lane];
+  }
+  return true;
+}
+
+} // namespace recur
+#endif
