@@ -109,9 +109,19 @@ static struct status collect(const struct trained *t, const struct sample_reques
 
 /* ---- drawing ---- */
 
-/* The smallest logit among the k highest. */
-static float cut_at(const float *logit, int V, int64_t stride, int64_t k, float *scratch) {
-  if (k <= 0 || k >= V) return -INFINITY;
+/* What --top-k leaves: logits above `least`, and the first `ties` that equal it. */
+struct cut {
+  float least;
+  int64_t ties;
+};
+
+static bool keeps(struct cut *cut, float x) {
+  return x > cut->least || (x == cut->least && cut->ties-- > 0);
+}
+
+/* Exactly the k highest; among equals the lower tokens. */
+static struct cut cut_at(const float *logit, int V, int64_t stride, int64_t k, float *scratch) {
+  if (k <= 0 || k >= V) return (struct cut){-INFINITY, V};
   for (int v = 0; v < V; v++) scratch[v] = logit[v * stride];
   for (int64_t i = 0; i < k; i++) {
     int best = (int)i;
@@ -120,7 +130,9 @@ static float cut_at(const float *logit, int V, int64_t stride, int64_t k, float 
     const float x = scratch[i];
     scratch[i] = scratch[best], scratch[best] = x;
   }
-  return scratch[k - 1];
+  struct cut cut = {scratch[k - 1], k};
+  for (int64_t i = 0; i < k; i++) cut.ties -= scratch[i] > cut.least;
+  return cut;
 }
 
 static int likeliest(const float *logit, int V, int64_t stride) {
@@ -135,16 +147,18 @@ static int draw(const struct sample_request *r, const float *logit, int V, int64
                 double u) {
   const int best = likeliest(logit, V, stride);
   if (r->greedy) return best;
-  const float cut = cut_at(logit, V, stride, r->top_k, scratch), highest = logit[best * stride];
+  const struct cut cut = cut_at(logit, V, stride, r->top_k, scratch);
+  const float highest = logit[best * stride];
   double sum = 0;
+  struct cut first = cut, second = cut;
   for (int v = 0; v < V; v++) {
     const float x = logit[v * stride];
-    if (x >= cut) sum += exp((double)(x - highest) / r->temperature);
+    if (keeps(&first, x)) sum += exp((double)(x - highest) / r->temperature);
   }
   double left = u * sum;
   for (int v = 0; v < V; v++) {
     const float x = logit[v * stride];
-    if (x < cut) continue;
+    if (!keeps(&second, x)) continue;
     left -= exp((double)(x - highest) / r->temperature);
     if (left < 0) return v;
   }

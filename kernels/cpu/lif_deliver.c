@@ -9,19 +9,6 @@ enum { FETCHED = 32 };     /* lines of a row at most: longer rows are fetched by
 enum { EDGES_AHEAD = 24 }; /* edges whose sums are fetched early */
 enum { EDGES_IN_LINE = 8 };
 
-/* The first of n edges whose target is not below `row`. */
-static eidx first_from(const struct lif_edge *edge, eidx n, uint32_t row) {
-  eidx from = 0;
-  while (from < n) {
-    const eidx middle = from + (n - from) / 2;
-    if (edge[middle].target < row)
-      from = middle + 1;
-    else
-      n = middle;
-  }
-  return from;
-}
-
 /* What a thread needs to add one step's spikes. */
 struct target {
   const struct lif_net *net;
@@ -82,8 +69,8 @@ static inline __attribute__((always_inline)) void add_spikes(const struct target
     if (i + AHEAD < n) fetch_row(w, row_at(w, row, i + AHEAD));
     struct lif_row r = row_at(w, row, i);
     if (!w->whole) {
-      const eidx from = first_from(r.at, r.n, w->first_row);
-      r = (struct lif_row){r.at + from, first_from(r.at + from, r.n - from, w->last_row)};
+      const eidx from = lif_first_from(r.at, r.n, w->first_row);
+      r = (struct lif_row){r.at + from, lif_first_from(r.at + from, r.n - from, w->last_row)};
     }
     add_edges(w, r.at, r.n, wide, mark);
   }

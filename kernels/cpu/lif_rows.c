@@ -113,27 +113,14 @@ static _Noreturn void damaged(const struct lif_rows *r, uint32_t row) {
       r->net->stream->path, (long long)r->net->out_ptr[row], (long long)r->net->out_ptr[row + 1] - 1);
 }
 
-/* The first of n edges whose target is not below `row`. */
-static eidx first_from(const struct lif_edge *edge, eidx n, gidx row) {
-  eidx from = 0;
-  while (from < n) {
-    const eidx middle = from + (n - from) / 2;
-    if (edge[middle].target < row)
-      from = middle + 1;
-    else
-      n = middle;
-  }
-  return from;
-}
-
 /* Edges as the file has them become ours: targets are own rows; nothing is there that a resident net would
  * not have. */
 static void take_in(struct lif_rows *r, uint32_t row, struct lif_edge *edge) {
   const struct lif_net *net = r->net;
   struct kept *k = &r->kept[row];
   if (k->n == UNKNOWN) {
-    const eidx n = in_file(net, row), skip = r->whole ? 0 : first_from(edge, n, net->first);
-    k->n = (uint32_t)((r->whole ? n : first_from(edge, n, net->first + net->n_own)) - skip);
+    const eidx n = in_file(net, row), skip = r->whole ? 0 : lif_first_from(edge, n, net->first);
+    k->n = (uint32_t)((r->whole ? n : lif_first_from(edge, n, net->first + net->n_own)) - skip);
     k->skip = (uint32_t)skip;
     if (skip) memmove(edge, edge + skip, k->n * sizeof *edge);
   }

@@ -20,6 +20,19 @@ struct lif_row {
   eidx n;
 };
 
+/* The first of n edges whose target is not below `row`. */
+static inline eidx lif_first_from(const struct lif_edge *edge, eidx n, gidx row) {
+  eidx from = 0;
+  while (from < n) {
+    const eidx middle = from + (n - from) / 2;
+    if (edge[middle].target < row)
+      from = middle + 1;
+    else
+      n = middle;
+  }
+  return from;
+}
+
 struct lif_rows;
 
 /* Memory: the bytes that the net's stream may hold (at least its longest row), 16 a node of the whole graph.

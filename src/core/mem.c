@@ -93,6 +93,10 @@ int64_t mem_held(void) {
   return atomic_load(&held);
 }
 
+void mem_peak_restart(void) {
+  atomic_store(&peak, atomic_load(&held));
+}
+
 int64_t mem_peak(void) {
   return atomic_load(&peak);
 }

@@ -23,6 +23,8 @@ char *mem_string(const char *text);
 /* Bytes held now through this file, and the most ever held. */
 int64_t mem_held(void);
 int64_t mem_peak(void);
+/* The most ever held counts from now: what was held before was for measuring, say. */
+void mem_peak_restart(void);
 
 /* Largest resident set of the process so far, in bytes, as the kernel counts it. */
 int64_t mem_resident_peak(void);

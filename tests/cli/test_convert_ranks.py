@@ -2,29 +2,10 @@
 it can be shared; and the same words where it is wrong."""
 import random
 
-import h5py
-import numpy as np
-
 from convert_tools import check, dropped, path, run, run_tests, write
+from graph_tools import contents
 
 RANKS = (2, 4)
-
-
-def contents(name):
-    """Every dataset and attribute but the time of writing."""
-    found = {}
-
-    def visit(at, thing):
-        for key, value in thing.attrs.items():
-            if key != "created_utc":
-                found[at, key] = np.asarray(value).tolist()
-        if isinstance(thing, h5py.Dataset):
-            found[at] = thing[()].tolist()
-
-    with h5py.File(path(name)) as file:
-        visit("/", file)
-        file.visititems(visit)
-    return found
 
 
 def same(*words, parts="4"):
@@ -34,7 +15,7 @@ def same(*words, parts="4"):
         code, said, error = run(*words, "--parts", parts, n=n, output=f"{n}.h5")
         check(error, code, 0)
         said.pop("output")
-        facts.append((said, contents(f"{n}.h5")))
+        facts.append((said, contents(path(f"{n}.h5"))))
     for n, (said, content) in zip(RANKS, facts[1:]):
         check(f"account of {n} ranks", said, facts[0][0])
         check(f"artifact of {n} ranks", content == facts[0][1], True)

@@ -3,41 +3,17 @@
 degrees, signs by transmitter, delays, modules; what cannot be made is refused in one line."""
 import json
 import os
-import subprocess
 import tempfile
 
 import h5py
 import numpy as np
 
-fascicle, ranks = os.environ["FASCICLE"], os.environ["RANKS"]
-edges_at = "/edges/neurons__neurons__chemical/"
+import graph_tools
+from graph_tools import contents, edges_at
 
 
-def run(*words, n=1, threads=1, code=0):
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run([ranks, str(n), fascicle, "generate", *map(str, words)], capture_output=True, text=True,
-                          timeout=100, env=environment)
-    assert done.returncode == code, f"{words}: {done.returncode}, {done.stdout}{done.stderr}"
-    if code:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("fascicle")]
-        assert len(lines) == 1, f"{words}: {done.stderr}"
-        return lines[0]
-    return done.stdout
-
-
-def contents(path):
-    """Every dataset, and every attribute but the time of writing."""
-    found = {}
-
-    def take(name, item):
-        if isinstance(item, h5py.Dataset):
-            found[name] = item[()].tobytes() if item.dtype.kind != "O" else tuple(item[()])
-        found.update({f"{name}@{k}": str(v) for k, v in item.attrs.items() if k != "created_utc"})
-
-    with h5py.File(path) as file:
-        take("/", file)
-        file.visititems(take)
-    return found
+def run(*words, **more):
+    return graph_tools.run("generate", *words, **more)
 
 
 def labels(file, name):

@@ -3,39 +3,16 @@
 every figure of the table is what counting with numpy gives. Bad words and files end in one line."""
 import json
 import os
-import subprocess
 import tempfile
 
 import h5py
 import numpy as np
 
-fascicle, ranks = os.environ["FASCICLE"], os.environ["RANKS"]
-edges_at = "/edges/neurons__neurons__chemical/"
-
-
-def run(*words, n=1, code=0):
-    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=100)
-    assert done.returncode == code, f"{words}: {done.returncode}, {done.stdout}{done.stderr}"
-    if code:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("fascicle")]
-        assert len(lines) == 1, f"{words}: {done.stderr}"
-        return lines[0]
-    return done.stdout
-
-
-def read(path):
-    with h5py.File(path) as file:
-        get = {name: file[edges_at + name][:] for name in ("source_node_id", "target_node_id", "0/impulse", "0/nsyns",
-                                                          "0/delay_steps")}
-        get["order"] = {k: file["/order/" + k][:] for k in file["/order"]}
-        get["digest"] = file.attrs["graph_digest"].decode()
-        get["order_digest"] = file.attrs["order_digest"].decode()
-        return get
+from graph_tools import EDGE_SETS, read, run
 
 
 def edge_set(graph):
-    table = np.stack([graph[k].astype(np.int64) for k in ("source_node_id", "target_node_id", "0/impulse", "0/nsyns",
-                                                         "0/delay_steps")])
+    table = np.stack([graph[k].astype(np.int64) for k in EDGE_SETS])
     return table[:, np.lexsort(table[::-1])]
 
 

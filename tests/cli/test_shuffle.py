@@ -3,35 +3,19 @@
 for any number of threads and any ordering of the input; swaps are fair."""
 import json
 import os
-import subprocess
 import tempfile
 
 import h5py
 import numpy as np
 
-fascicle, ranks = os.environ["FASCICLE"], os.environ["RANKS"]
-edges_at = "/edges/neurons__neurons__chemical/"
-
-
-def run(*words, n=1, threads=1, code=0):
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=100,
-                          env=environment)
-    assert done.returncode == code, f"{words}: {done.returncode}, {done.stdout}{done.stderr}"
-    if code:
-        lines = [line for line in done.stderr.splitlines() if line.startswith("fascicle")]
-        assert len(lines) == 1, f"{words}: {done.stderr}"
-        return lines[0]
-    return done.stdout
+import graph_tools
+from graph_tools import run
 
 
 def read(path):
+    graph = graph_tools.read(path)
     with h5py.File(path) as file:
-        graph = {k: file[edges_at + k][:] for k in ("source_node_id", "target_node_id", "0/impulse", "0/nsyns",
-                                                   "0/delay_steps")}
         graph["module"] = file["/nodes/neurons/0/module"][:].astype(np.int64)
-        graph["digest"] = file.attrs["graph_digest"].decode()
-        graph["provenance"] = json.loads(file.attrs["source_json"])
     return graph
 
 
