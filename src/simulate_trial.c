@@ -92,8 +92,7 @@ static void open_recorder(struct trial *t) {
 }
 
 /* Everything that an earlier run wrote after the point that we go on from is removed: it is made again. */
-struct status trial_open(struct trial *t, struct simulation *sim, int64_t number) {
-  *t = (struct trial){.sim = sim, .comm = &sim->grid.replica_comm, .number = number};
+static struct status open_at_point(struct trial *t) {
   TRY(open_folder(t));
   TRY(begin_or_restore(t));
   watchdog_pause("looking at spike segments");
@@ -101,7 +100,17 @@ struct status trial_open(struct trial *t, struct simulation *sim, int64_t number
       t->comm->rank == 0 ? trace_go_on(t->dir->path, t->point.next_segment, t->point.step) : fine();
   TRY(agree(t->comm, s));
   watchdog_resume();
-  return number == sim->grid.replica ? simulate_describe(t->comm, sim) : fine(); /* a replica's first trial */
+  return fine();
+}
+
+/* With a replica's first trial the run is described, before any replica goes on: what it merges names
+ * neurons. */
+struct status trial_open(struct trial *t, struct simulation *sim, int64_t number) {
+  *t = (struct trial){.sim = sim, .comm = &sim->grid.replica_comm, .number = number};
+  struct status s = open_at_point(t);
+  if (number != sim->grid.replica) return s;
+  if (!s.code) s = simulate_describe(t->comm, sim);
+  return agree(&sim->grid.part_comm, s);
 }
 
 struct status trial_start(struct trial *t, struct lif_run *run) {
