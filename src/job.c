@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { MOST_THREADS = 4096 };
+
 struct job job_defaults(void) {
   return (struct job){.device = "auto",
                       .transport = "auto",
@@ -47,7 +49,7 @@ int job_options(struct job *job, struct option *rows) {
       {"parts", OPTION_INT, "P", "ranks that share one copy of the graph; ranks / P copies", &job->parts, 1,
        1 << 24},
       {"threads", OPTION_INT, "N", "threads of each rank (OMP_NUM_THREADS, else its share of the cores)",
-       &job->threads, 1, 4096},
+       &job->threads, 1, MOST_THREADS},
       {"memory", OPTION_REAL, "GIB",
        "memory that a rank may use: its share of the host's; on a GPU what is free there", &job->memory_gib,
        0, 0},
@@ -162,7 +164,10 @@ static int share_of_cores(const struct comm *host) {
 static void choose_threads(const struct comm *host, struct job *job) {
   const char *wanted = getenv("OMP_NUM_THREADS");
   const int share = share_of_cores(host), from_user = wanted ? atoi(wanted) : 0;
-  job->n_threads = job->threads ? (int)job->threads : from_user > 0 ? from_user : share;
+  const bool usable = from_user > 0 && from_user <= MOST_THREADS;
+  if (wanted && !usable && !job->threads)
+    log_warning("OMP_NUM_THREADS=%s: not a number from 1 to %d, so it is not used", wanted, MOST_THREADS);
+  job->n_threads = job->threads ? (int)job->threads : usable ? from_user : share;
   omp_set_num_threads(job->n_threads);
 }
 

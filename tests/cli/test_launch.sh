@@ -73,6 +73,11 @@ sed 's/100/90/' lif.json >b/lif.json && cp graph.h5 b/graph.h5
   "$FASCICLE" "${run[@]}" --output "$work/uneven" 2>/dev/null
 "$PYTHON" "$SOURCE/jobs/analysis/compare.py" plain uneven >/dev/null
 
+for threads in 99999999 many; do
+  OMP_NUM_THREADS=$threads "$FASCICLE" "${run[@]}" --output plain --force 2>err
+  grep -q "OMP_NUM_THREADS=$threads: not a number" err || { cat err && exit 1; }
+done
+
 # More ranks than neurons: some own nothing.
 "$FASCICLE" simulate tiny.h5 --config lif.json --steps 200 --output tiny1 2>/dev/null
 timeout 60 "${mpi[@]}" -n 5 "$FASCICLE" simulate tiny.h5 --config lif.json --steps 200 --output tiny5 2>err || { cat err && exit 1; }
