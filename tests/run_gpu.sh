@@ -69,20 +69,19 @@ lif_rules() {
 }
 
 step "recurrence against float64" gpu_test_recur
-step "LIF against the CPU" gpu_test_lif
 if [ -d "${TEST_DATA:-$here/data}" ] && command -v test_lif_oracle >/dev/null; then
   step "LIF, oracle vectors and rules" lif_rules
 else
   echo "skipped the oracle vectors: tests/data or test_lif_oracle is not here"
 fi
 step "LIF, simulate against the CPU" simulate_like_the_cpu
-step "LIF, 10,000 steps at full size" gpu_test_lif full
+step "LIF against the CPU, 10,000 steps at full size too" gpu_test_lif full
 step "training against the CPU" train_like_the_cpu
 library=$(dirname "$(command -v fascicle)")/libfascicle.so
 step "libfascicle on PyTorch tensors" env LIBFASCICLE="$library" python3 "$here/gpu/capi.py"
 if command -v compute-sanitizer >/dev/null; then
   step "memcheck, recurrence" compute-sanitizer --error-exitcode 9 gpu_test_recur
-  step "memcheck, LIF" compute-sanitizer --error-exitcode 9 gpu_test_lif
+  step "memcheck, LIF" compute-sanitizer --error-exitcode 9 gpu_test_lif quick
 else
   echo "skipped compute-sanitizer: it is not on the PATH"
 fi

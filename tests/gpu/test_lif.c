@@ -100,40 +100,51 @@ static void check(const char *name, const struct lif_case *c, const struct lif_p
   lif_data_free(&d);
 }
 
-int main(int argc, char **argv) {
-  (void)argv;
-  const struct status s = backend_cuda.start(0, 1);
-  if (s.code) DIE(s.code, "%s", s.text);
-  const struct lif_params p = {
-      .threshold = 1000, .reset = -20, .n_shifts = 2, .shift = {4, 7}, .refractory = 3};
+static const struct lif_params usual = {
+    .threshold = 1000, .reset = -20, .n_shifts = 2, .shift = {4, 7}, .refractory = 3};
+static const struct lif_params tall = {
+    .threshold = 2000000000, .reset = 1900000000, .n_shifts = 1, .shift = {31}};
+
+static void check_quick(void) {
   const struct lif_params eager = {.threshold = -5, .reset = 0, .n_shifts = 1, .shift = {3}, .refractory = 0};
-  const struct lif_params tall = {.threshold = 2000000000, .reset = 1900000000, .n_shifts = 1, .shift = {31}};
   const struct lif_backend *plain = &lif_plain;
-  check("300, delays 1..8", &(struct lif_case){300, 9000, 1.0, 1, 8, 300, false, false}, &p, 300, plain,
+  check("300, delays 1..8", &(struct lif_case){300, 9000, 1.0, 1, 8, 300, false, false}, &usual, 300, plain,
         1500);
-  check("300, wide", &(struct lif_case){300, 9000, 1.0, 1, 8, 300, true, false}, &p, 300, plain, 1500);
-  check("3000, delays 3..9, mutes", &(struct lif_case){3000, 90000, 1.3, 3, 9, 200, false, true}, &p, 200,
-        plain, 1500);
-  check("3000, delay 18", &(struct lif_case){3000, 90000, 1.3, 18, 18, 200, false, true}, &p, 200, plain,
-        1500);
+  check("300, wide", &(struct lif_case){300, 9000, 1.0, 1, 8, 300, true, false}, &usual, 300, plain, 1500);
   check("20, all fire, mutes", &(struct lif_case){20, 5000, 1.0, 1, 2, 9, false, true}, &eager, 60, plain,
         100);
   check("400, overflow", &(struct lif_case){400, 9000, 1.0, 1, 3, 30000, true, false}, &tall, 200, plain,
         300000000);
+  check("1, no edges", &(struct lif_case){1, 0, 1.0, 1, 1, 1, false, false}, &usual, 50, plain, 1500);
+}
+
+static void check_more(void) {
+  const struct lif_params all_fire = {.threshold = -300, .reset = 0, .n_shifts = 1, .shift = {3}};
+  const struct lif_backend *plain = &lif_plain;
   check("400, overflow, delays 4..6", &(struct lif_case){400, 9000, 1.0, 4, 6, 30000, false, true}, &tall,
         200, plain, 300000000);
-  check("9000, delay 300", &(struct lif_case){9000, 90000, 1.3, 290, 300, 200, false, true}, &p, 700, plain,
+  check("3000, delays 3..9, mutes", &(struct lif_case){3000, 90000, 1.3, 3, 9, 200, false, true}, &usual, 200,
+        plain, 1500);
+  check("3000, delay 18", &(struct lif_case){3000, 90000, 1.3, 18, 18, 200, false, true}, &usual, 200, plain,
         1500);
-  check("1, no edges", &(struct lif_case){1, 0, 1.0, 1, 1, 1, false, false}, &p, 50, plain, 1500);
+  check("9000, delay 300", &(struct lif_case){9000, 90000, 1.3, 290, 300, 200, false, true}, &usual, 700,
+        plain, 1500);
   /* more than the registers hold, and in one step more spikes than a block lists at a time */
-  check("300000", &(struct lif_case){300000, 1500000, 1.25, 1, 4, 200, false, true}, &p, 24, backend_cpu.lif,
-        1500);
-  const struct lif_params all_fire = {.threshold = -300, .reset = 0, .n_shifts = 1, .shift = {3}};
+  check("300000", &(struct lif_case){300000, 1500000, 1.25, 1, 4, 200, false, true}, &usual, 24,
+        backend_cpu.lif, 1500);
   check("300000, all fire", &(struct lif_case){300000, 600000, 1.0, 1, 2, 9, false, false}, &all_fire, 6,
         backend_cpu.lif, 100);
-  const int64_t steps = argc > 1 ? 10000 : 0; /* any argument: the full-size run as well */
-  if (steps)
-    check("211577, lively", &(struct lif_case){211577, 24678466, 1.25, 1, 8, 40, false, false}, &p, steps,
+}
+
+/* gpu_test_lif [quick|full]: the smallest nets alone; or the full-size run of 10,000 steps as well. */
+int main(int argc, char **argv) {
+  const char *how = argc > 1 ? argv[1] : "";
+  const struct status s = backend_cuda.start(0, 1);
+  if (s.code) DIE(s.code, "%s", s.text);
+  check_quick();
+  if (strcmp(how, "quick")) check_more();
+  if (!strcmp(how, "full"))
+    check("211577, lively", &(struct lif_case){211577, 24678466, 1.25, 1, 8, 40, false, false}, &usual, 10000,
           backend_cpu.lif, 1500);
   backend_cuda.stop();
   printf(failed ? "%d comparisons failed\n" : "lif: all comparisons equal\n", failed);
