@@ -5,11 +5,13 @@
 #include "mem.h"
 #include "recur_backend.h"
 #include "recur_device.h"
+#include "recur_persist_open.h"
 #include "recur_tables.h"
 
 struct recur {
   struct recur_device d;
-  bool want_gradient;
+  bool want_gradient, persistent;
+  struct persist_device persist;     /* where `persistent`: whole windows go this way */
   cudaGraphExec_t forward, backward; /* NULL until first used */
   cudaGraphExec_t split[RECUR_WAYS]; /* passes over a split window, messages included */
   int split_made[RECUR_WAYS];        /* how many were made step by step */
@@ -34,11 +36,12 @@ static struct sizes sizes_of(const struct recur_net *net) {
 
 static int64_t bytes(const struct recur_net *net) {
   const struct graph *g = net->graph;
-  const struct sizes n = sizes_of(net);
+  struct sizes n = sizes_of(net);
+  if (persist_bytes(net) > 0) n.states = n.own_floats;
   const int64_t index = (int64_t)g->n_own + g->n_halo <= RECUR_NARROW ? 2 : 4, word = sizeof(float);
   const int64_t items = (int64_t)sizeof(struct recur_item) * (2 * n.own + n.edges / 64);
   const int64_t padded = n.edges + n.own * (RECUR_PAD - 1) / 2, half = sizeof(uint16_t);
-  int64_t sum = padded * (index + word) + n.edges * word + n.own * 6 * word + items;
+  int64_t sum = padded * (index + word) + n.edges * word + n.own * 6 * word + items + persist_bytes(net);
   if (net->mixed) sum += 2 * ((int64_t)g->n_own + g->n_halo) * net->shape.batch * half;
   sum += (n.states + n.in_floats + n.out_floats + (g->n_halo > 0 ? n.own_floats : 0)) * word;
   if (!net->want_gradient) return sum;
@@ -47,20 +50,21 @@ static int64_t bytes(const struct recur_net *net) {
   return sum + 2 * n.own_floats * (net->mixed ? half : word);
 }
 
-static void arrays_to_device(struct recur_device *d, const struct recur_net *net) {
+static void arrays_to_device(struct recur_device *d, const struct recur_net *net, bool persistent) {
   const struct sizes n = sizes_of(net);
   d->value = GPU_ZERO(float, n.edges), d->in_value = GPU_ZERO(float, d->n_in_edges);
   d->leak = GPU_ZERO(float, n.own), d->bias = GPU_ZERO(float, n.own);
   d->drive = GPU_ZERO(float, n.in_floats), d->output = GPU_ZERO(float, n.out_floats);
-  d->states = GPU_ZERO(float, n.states);
+  d->states = GPU_ZERO(float, persistent ? n.own_floats : n.states);
   if (d->n_halo > 0) d->near_sum = GPU_ZERO(float, n.own_floats);
   if (net->mixed) d->rounded = GPU_ZERO(uint16_t, 2 * ((int64_t)d->n_own + d->n_halo) * d->batch);
   if (!net->want_gradient) return;
-  d->out_value = GPU_ZERO(float, d->n_out_edges), d->out_gradient = GPU_ZERO(float, d->n_out_edges);
   d->d_value = GPU_ZERO(float, n.edges);
   d->d_leak = GPU_ZERO(float, n.own), d->d_bias = GPU_ZERO(float, n.own);
   d->d_drive = GPU_ZERO(float, n.in_floats), d->d_output = GPU_ZERO(float, n.out_floats);
   d->d_state = GPU_ZERO(float, n.own_floats + (int64_t)d->n_halo * d->batch);
+  if (persistent) return;
+  d->out_value = GPU_ZERO(float, d->n_out_edges), d->out_gradient = GPU_ZERO(float, d->n_out_edges);
   d->q = gpu_zero(2 * n.own_floats, net->mixed ? sizeof(uint16_t) : sizeof(float));
 }
 
@@ -85,7 +89,8 @@ static struct status open(const struct recur_net *net, int n_threads, struct rec
                                .n_far = g->far.n_edges,
                                .all_states = net->want_gradient};
   recur_tables_make(&r->d, net);
-  arrays_to_device(&r->d, net);
+  r->persistent = persist_open(net, &r->persist);
+  arrays_to_device(&r->d, net, r->persistent);
   *state = r;
   return fine();
 }
@@ -96,7 +101,7 @@ static void close(struct recur *r) {
   if (r->backward) CHECK_CUDA(cudaGraphExecDestroy(r->backward));
   for (int way = 0; way < RECUR_WAYS; way++)
     if (r->split[way]) CHECK_CUDA(cudaGraphExecDestroy(r->split[way]));
-  recur_tables_free(d);
+  recur_tables_free(d), persist_close(&r->persist);
   gpu_free(d->value), gpu_free(d->in_value), gpu_free(d->d_value);
   gpu_free(d->out_value), gpu_free(d->out_gradient);
   gpu_free(d->leak), gpu_free(d->bias), gpu_free(d->d_leak), gpu_free(d->d_bias);
@@ -154,6 +159,7 @@ static float *d_state(struct recur *r) {
 
 static float *state(struct recur *r, int k) {
   const int64_t rows = (int64_t)r->d.n_own + r->d.n_halo;
+  if (r->persistent) return k == 0 ? r->d.states : r->persist.last;
   return r->d.states + (r->d.all_states ? k : k % 2) * rows * r->d.batch;
 }
 
@@ -210,21 +216,35 @@ static void recorded(struct recur *r, enum recur_way way) {
 
 /* ---- the whole window ---- */
 
-static void window(struct recur *r, cudaGraphExec_t *graph, void (*queue)(const struct recur_device *)) {
+static void queue_forward(struct recur *r) {
+  if (r->persistent)
+    persist_forward(&r->d, &r->persist);
+  else
+    recur_queue_forward(&r->d);
+}
+
+static void queue_backward(struct recur *r) {
+  if (r->persistent)
+    persist_backward(&r->d, &r->persist);
+  else
+    recur_queue_backward(&r->d);
+}
+
+static void window(struct recur *r, cudaGraphExec_t *graph, void (*queue)(struct recur *)) {
   if (!*graph) {
     gpu_capture_begin();
-    queue(&r->d);
+    queue(r);
     *graph = gpu_capture_end();
   }
   gpu_replay(*graph);
 }
 
 static void window_forward(struct recur *r) {
-  window(r, &r->forward, recur_queue_forward);
+  window(r, &r->forward, queue_forward);
 }
 
 static void window_backward(struct recur *r) {
-  window(r, &r->backward, recur_queue_backward);
+  window(r, &r->backward, queue_backward);
 }
 
 const struct recur_backend recur_cuda = {.open = open,

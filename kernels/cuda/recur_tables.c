@@ -4,18 +4,11 @@
 
 /* ---- edges by source, on the host ---- */
 
-/* Edges of near and far, by source: own sources, then the halo; within a source by ascending target. */
-struct by_source {
-  eidx *ptr; /* [n_own + n_halo + 1] */
-  lidx *target;
-  uint32_t *edge; /* position in near-then-far order */
-};
-
 static void count(const struct csr *rows, eidx *ptr) {
   for (eidx e = 0; e < rows->n_edges; e++) ptr[rows->col[e] + 1]++;
 }
 
-static void place(const struct csr *rows, eidx offset, eidx *next, struct by_source *s) {
+static void place(const struct csr *rows, eidx offset, eidx *next, struct recur_by_source *s) {
   for (lidx i = 0; i < rows->n_rows; i++)
     for (eidx e = rows->row_ptr[i]; e < rows->row_ptr[i + 1]; e++) {
       const eidx at = next[rows->col[e]]++;
@@ -23,10 +16,10 @@ static void place(const struct csr *rows, eidx offset, eidx *next, struct by_sou
     }
 }
 
-static struct by_source transpose(const struct graph *g) {
+struct recur_by_source recur_by_source(const struct graph *g) {
   const eidx n = g->near.n_edges + g->far.n_edges;
   const lidx rows = g->n_own + g->n_halo;
-  struct by_source s = {NEW_ZERO(eidx, (int64_t)rows + 1), NEW(lidx, n), NEW(uint32_t, n)};
+  struct recur_by_source s = {NEW_ZERO(eidx, (int64_t)rows + 1), NEW(lidx, n), NEW(uint32_t, n)};
   count(&g->near, s.ptr), count(&g->far, s.ptr);
   for (lidx j = 0; j < rows; j++) s.ptr[j + 1] += s.ptr[j];
   eidx *next = NEW(eidx, rows);
@@ -36,7 +29,7 @@ static struct by_source transpose(const struct graph *g) {
   return s;
 }
 
-static void by_source_free(struct by_source *s) {
+void recur_by_source_free(struct recur_by_source *s) {
   mem_free(s->ptr), mem_free(s->target), mem_free(s->edge);
 }
 
@@ -128,7 +121,7 @@ static void in_to_device(struct recur_device *d, const struct graph *g, struct r
 static void out_to_device(struct recur_device *d, const struct graph *g, struct recur_shape_on_device shape) {
   const int chunk = recur_chunk(d->n_near + d->n_far, gpu_processors(), shape, RECUR_OUT_CHUNK);
   const bool narrow = is_narrow(g);
-  struct by_source s = transpose(g);
+  struct recur_by_source s = recur_by_source(g);
   uint32_t n = 0, *padded = pad_rows(s.ptr, g->n_own + g->n_halo, &n), *edge = NEW(uint32_t, n);
   lidx *col = NEW_ZERO(lidx, n);
   for (uint32_t e = 0; e < n; e++) edge[e] = RECUR_NO_EDGE;
@@ -141,7 +134,7 @@ static void out_to_device(struct recur_device *d, const struct graph *g, struct 
   d->far_out = walk_to_device(s.ptr, padded, g->n_own, g->n_halo, there, narrow, shape, chunk);
   d->out_edge = GPU_COPY_OF(uint32_t, edge, n);
   mem_free(padded), mem_free(edge), mem_free(col);
-  by_source_free(&s);
+  recur_by_source_free(&s);
 }
 
 void recur_tables_make(struct recur_device *d, const struct recur_net *net) {

@@ -16,6 +16,16 @@ enum {
 void recur_tables_make(struct recur_device *d, const struct recur_net *net);
 void recur_tables_free(struct recur_device *d);
 
+/* Edges of near and far by source, on the host: own sources, then the halo; within a source by ascending
+ * target. */
+struct recur_by_source {
+  eidx *ptr; /* [n_own + n_halo + 1] */
+  lidx *target;
+  uint32_t *edge; /* position in near-then-far order */
+};
+struct recur_by_source recur_by_source(const struct graph *g);
+void recur_by_source_free(struct recur_by_source *s);
+
 /* Only where n_halo = 0; no host waits. queue_values is the beginning of any forward pass: values into padded
  * rows, state 0 rounded where that is asked for. queue_start is that of any backward pass: gradients of the
  * state zeroed, values into the order by source. */

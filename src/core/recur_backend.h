@@ -68,7 +68,8 @@ struct recur_backend {
 
   /* States s_k, [n_own + n_halo][B], 0 <= k <= K. state(0) is the caller's to fill (own rows; zeros for a
    * cold start) before each forward pass. Without want_gradient states k and k + 2 share memory: then only
-   * the newest two are valid. */
+   * the newest two are valid. After window_forward only states 0 and K may be looked at: a backend may keep
+   * those between in an order of its own. */
   float *(*state)(struct recur *state, int k);
   /* Gradient with respect to the state: [n_own + n_halo][B]; after backward, own rows hold dL/ds_0. */
   float *(*d_state)(struct recur *state);
