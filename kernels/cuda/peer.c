@@ -285,5 +285,6 @@ void peer_window_close(struct peer_window *w, const struct comm *comm) {
   comm_barrier(comm); /* nobody writes any more */
   unmap(&w->map, comm->size);
   comm_barrier(comm);
+  gpu_release(w->map.array); /* its owner may free it again */
   mem_free(w);
 }
