@@ -11,6 +11,7 @@ struct bench_job {
   struct job job; /* device, transport and threads are chosen */
   int64_t nodes, edges, batch, steps, microsteps, seed;
   const char *model;     /* "lognormal" or "modular" */
+  int64_t replicas;      /* recurrence: copies of the graph, which share the batch */
   bool ordered;          /* recurrence, halo: neurons in the partitioner's order */
   const char *precision; /* recurrence: "fp32" or "mixed" */
   int64_t low_delay, high_delay;

@@ -23,8 +23,10 @@ static const char *const case_name[] = {"forward", "backward", "total"};
 struct setup {
   const struct bench_job *bench;
   const struct backend *backend;
+  const struct comm *world;
+  const struct grid *grid; /* the ranks that share a graph: grid->replica_comm, "comm" below */
   int64_t nodes, edges;
-  struct recur_shape shape;
+  struct recur_shape shape; /* of one replica */
   bool mixed;
   int n_threads;
 };
@@ -156,7 +158,7 @@ static void wait_for(const struct backend *backend, const float *there, lidx n) 
 static void time_window(const struct comm *comm, const struct setup *s, const struct recurrence *window,
                         double *seconds) {
   const struct recur_backend *be = s->backend->recur;
-  comm_barrier(comm);
+  comm_barrier(s->world);
   const double start = seconds_now();
   recurrence_forward(window, comm);
   wait_for(s->backend, be->state(window->state, 0), window->graph->n_own);
@@ -164,9 +166,9 @@ static void time_window(const struct comm *comm, const struct setup *s, const st
   recurrence_backward(window, comm);
   wait_for(s->backend, be->d_leak(window->state), window->graph->n_own);
   const double end = seconds_now();
-  seconds[FORWARD] = bench_slowest(comm, middle - start);
-  seconds[BACKWARD] = bench_slowest(comm, end - middle);
-  seconds[TOTAL] = bench_slowest(comm, end - start);
+  seconds[FORWARD] = bench_slowest(s->world, middle - start);
+  seconds[BACKWARD] = bench_slowest(s->world, end - middle);
+  seconds[TOTAL] = bench_slowest(s->world, end - start);
 }
 
 /* About four seconds of windows after one that is not counted, but 10 to 100 of them. */
@@ -195,45 +197,46 @@ static void tell(const struct comm *comm, const struct setup *s, const char *gra
   if (!s->bench->job.json) log_line("%s graph:", graph);
   for (int c = 0; c < CASES; c++) {
     json_t *more =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f}", "graph", graph, "precision",
-                  s->mixed ? "mixed" : "fp32", "transport", comm->via->name, "exchange", f->exchange, "simd",
-                  isa ? isa->name : "", "steps", s->shape.steps, "microsteps", s->shape.microsteps,
-                  "seconds_best", f->best[c], "edges_per_second",
+        json_pack("{s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f}", "graph", graph, "precision",
+                  s->mixed ? "mixed" : "fp32", "replicas", s->grid->replicas, "transport", comm->via->name,
+                  "exchange", f->exchange, "simd", isa ? isa->name : "", "steps", s->shape.steps,
+                  "microsteps", s->shape.microsteps, "seconds_best", f->best[c], "edges_per_second",
                   (double)s->edges * s->shape.steps * s->shape.microsteps / f->median[c], "peak_gflops",
                   f->peak_flops / 1e9, "gather_gb_per_second", f->gather_bytes / 1e9);
     const struct bench_line line = {.bench = "recurrence",
                                     .name = case_name[c],
                                     .nodes = s->nodes,
                                     .edges = s->edges,
-                                    .batch = s->shape.batch,
+                                    .batch = s->shape.batch * s->grid->replicas,
                                     .seconds = f->median[c],
                                     .floor_seconds = f->floor[c],
                                     .bytes = f->bytes,
                                     .peak_bytes = s->backend->peak(),
                                     .more = more};
-    bench_print(comm, s->bench, &line);
+    bench_print(s->world, s->bench, &line);
   }
 }
 
 /* Its floor is the recurrence's own median in this run. */
-static struct status run_train_step(const struct comm *comm, const struct setup *s, const char *graph,
-                                    const struct recur_net *net, const struct findings *f) {
+static struct status run_train_step(const struct setup *s, const char *graph, const struct recur_net *net,
+                                    const struct findings *f) {
   struct bench_train_step step;
-  TRY(bench_train_step(comm, s->backend, net, s->n_threads, &step));
+  TRY(bench_train_step(s->world, s->grid, s->backend, net, s->n_threads, &step));
   const struct bench_line line = {
       .bench = "recurrence",
       .name = "train_step",
       .nodes = s->nodes,
       .edges = s->edges,
-      .batch = s->shape.batch,
+      .batch = s->shape.batch * s->grid->replicas,
       .seconds = step.median,
       .floor_seconds = f->median[TOTAL],
       .bytes = step.bytes,
       .peak_bytes = s->backend->peak(),
-      .more = json_pack("{s:s, s:s, s:s, s:i, s:i, s:f}", "graph", graph, "precision",
-                        s->mixed ? "mixed" : "fp32", "floor", "total of the recurrence in this run", "steps",
-                        s->shape.steps, "microsteps", s->shape.microsteps, "seconds_best", step.best)};
-  bench_print(comm, s->bench, &line);
+      .more = json_pack("{s:s, s:s, s:i, s:s, s:i, s:i, s:f}", "graph", graph, "precision",
+                        s->mixed ? "mixed" : "fp32", "replicas", s->grid->replicas, "floor",
+                        "total of the recurrence in this run", "steps", s->shape.steps, "microsteps",
+                        s->shape.microsteps, "seconds_best", step.best)};
+  bench_print(s->world, s->bench, &line);
   return fine();
 }
 
@@ -260,7 +263,7 @@ static struct status run_network(const struct comm *comm, const struct setup *s,
     tell(comm, s, name, found);
   }
   if (window.state) be->close(window.state);
-  if (!status.code && s->backend->model) status = run_train_step(comm, s, name, &net, found);
+  if (!status.code && s->backend->model) status = run_train_step(s, name, &net, found);
   mem_free(in), mem_free(out);
   return status;
 }
@@ -296,20 +299,37 @@ static int given(int64_t asked, int otherwise) {
   return asked > 0 ? (int)asked : otherwise;
 }
 
-static struct status run(const struct comm *world, const struct bench_job *bench) {
+static struct status check_share(int batch, int replicas) {
+  if (batch % replicas == 0) return fine();
+  return failure(EXIT_USAGE, "--batch %d: it must be a multiple of --replicas %d", batch, replicas);
+}
+
+static struct status run_grid(const struct comm *world, const struct bench_job *bench,
+                              const struct grid *grid) {
+  const int batch = given(bench->batch, 32);
+  TRY(check_share(batch, grid->replicas));
   const struct setup s = {
       .bench = bench,
       .backend = bench->job.backend,
+      .world = world,
+      .grid = grid,
       .nodes = bench->nodes > 0 ? bench->nodes : 5000,
       .edges = bench->edges > 0 ? bench->edges : 524324,
-      .shape = {given(bench->batch, 32), given(bench->steps, 64), given(bench->microsteps, 2)},
+      .shape = {batch / grid->replicas, given(bench->steps, 64), given(bench->microsteps, 2)},
       .mixed = bench->precision && !strcmp(bench->precision, "mixed"),
       .n_threads = bench->job.n_threads};
-  struct comm comm = comm_split(world, 0, world->rank);
-  struct status status = bench->job.via->open(&comm);
-  if (!status.code) status = run_graphs(&comm, &s);
-  if (comm.via) comm.via->close(&comm);
-  comm_free(&comm);
+  return run_graphs(&grid->replica_comm, &s);
+}
+
+static struct status run(const struct comm *world, const struct bench_job *bench) {
+  const int replicas = given(bench->replicas, 1);
+  if (world->size % replicas)
+    return failure(EXIT_USAGE, "--replicas %d: it must divide the number of ranks, %d", replicas,
+                   world->size);
+  struct grid grid = {0};
+  struct status status = job_grid(world, &bench->job, world->size / replicas, &grid);
+  if (!status.code) status = run_grid(world, bench, &grid);
+  job_grid_close(&grid);
   return status;
 }
 

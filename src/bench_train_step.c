@@ -75,14 +75,10 @@ static void time_steps(const struct comm *comm, struct rnn *rnn, struct bench_tr
   mem_free(token);
 }
 
-struct status bench_train_step(const struct comm *comm, const struct backend *backend,
-                               const struct recur_net *net, int n_threads, struct bench_train_step *found) {
-  const struct grid grid = {.parts = comm->size,
-                            .replicas = 1,
-                            .part = comm->rank,
-                            .replica_comm = *comm,
-                            .part_comm = {.size = 1}};
-  const struct network network = network_of(&grid, net);
+struct status bench_train_step(const struct comm *world, const struct grid *grid,
+                               const struct backend *backend, const struct recur_net *net, int n_threads,
+                               struct bench_train_step *found) {
+  const struct network network = network_of(grid, net);
   const struct rnn_shape shape = {.batch = net->shape.batch,
                                   .steps = net->shape.steps,
                                   .microsteps = net->shape.microsteps,
@@ -95,7 +91,7 @@ struct status bench_train_step(const struct comm *comm, const struct backend *ba
   if (!s.code) {
     fill_parameters(&rnn);
     found->bytes = rnn_bytes(backend, &network, &shape);
-    time_steps(comm, &rnn, found);
+    time_steps(world, &rnn, found);
   }
   rnn_close(&rnn);
   return s;

@@ -4,17 +4,19 @@
 
 #include "backend.h"
 #include "comm.h"
+#include "grid.h"
 #include "recur_backend.h"
 
-/* The reference's model: 65 tokens, 32 columns of embedding. `net` holds graph, roles and shape; comm: the
- * ranks that share the graph. Median and best seconds of a step from zero state to new parameters, in rows of
- * steps whose results are read one step later, the slowest rank's, and the bytes that it takes on the device.
- * Agreed. */
+/* The reference's model: 65 tokens, 32 columns of embedding. `net` holds graph, roles and this replica's
+ * shape; `grid` has its transports open. Median and best seconds of a step from zero state to new parameters,
+ * in rows of steps whose results are read one step later, the slowest rank's, and the bytes that it takes on
+ * the device. Agreed. */
 struct bench_train_step {
   double median, best;
   int64_t bytes;
 };
-struct status bench_train_step(const struct comm *comm, const struct backend *backend,
-                               const struct recur_net *net, int n_threads, struct bench_train_step *found);
+struct status bench_train_step(const struct comm *world, const struct grid *grid,
+                               const struct backend *backend, const struct recur_net *net, int n_threads,
+                               struct bench_train_step *found);
 
 #endif

@@ -8,6 +8,8 @@ shape=(--nodes 300 --edges 6000 --batch 8 --steps 3 --microsteps 2 --threads 1)
 FASCICLE_SIMD=plain "$FASCICLE" bench recurrence "${shape[@]}" --json >"$work/1"
 "$RANKS" 2 "$FASCICLE" bench recurrence "${shape[@]}" --model modular --json >"$work/2"
 "$FASCICLE" bench recurrence "${shape[@]}" --model lognormal >"$work/3"
+"$RANKS" 2 "$FASCICLE" bench recurrence "${shape[@]}" --model lognormal --replicas 2 --json >"$work/4"
+[ "$(grep -c '"batch":8,"ranks":2,.*"replicas":2' "$work/4")" = 4 ]
 [ "$(grep -cE '^recurrence +(forward|backward|total|train_step) ' "$work/3")" = 4 ]
 
 "$PYTHON" - "$work" <<'PY'
