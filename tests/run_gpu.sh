@@ -2,7 +2,7 @@
 # Everything that needs a GPU, in one call: backend tests, compute-sanitizer on small shapes, benches, a table last.
 #   tests/run_gpu.sh [BUILD_FOLDER] [RESULTS]
 # Programs are taken from BUILD_FOLDER, or from the PATH when there is none. Bench lines are appended to RESULTS
-# (default: gpu_results.jsonl beside this script), with the GPU and the date.
+# (default: gpu_results.jsonl beside this script), with the GPU and the date. ONLY=checks or ONLY=benches does one half.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=${1:-$here/../build}
@@ -68,44 +68,52 @@ lif_rules() {
   done
 }
 
-step "recurrence against float64" gpu_test_recur
-if [ -d "${TEST_DATA:-$here/data}" ] && command -v test_lif_oracle >/dev/null; then
-  step "LIF, oracle vectors and rules" lif_rules
-else
-  echo "skipped the oracle vectors: tests/data or test_lif_oracle is not here"
-fi
-step "LIF, simulate against the CPU" simulate_like_the_cpu
-step "LIF against the CPU, 10,000 steps at full size too" gpu_test_lif full
-step "training against the CPU" train_like_the_cpu
-library=$(dirname "$(command -v fascicle)")/libfascicle.so
-step "libfascicle on PyTorch tensors" env LIBFASCICLE="$library" python3 "$here/gpu/capi.py"
-if command -v compute-sanitizer >/dev/null; then
-  step "memcheck, recurrence" compute-sanitizer --error-exitcode 9 gpu_test_recur
-  step "memcheck, LIF" compute-sanitizer --error-exitcode 9 gpu_test_lif quick
-else
-  echo "skipped compute-sanitizer: it is not on the PATH"
-fi
+checks() {
+  step "recurrence against float64" gpu_test_recur
+  if [ -d "${TEST_DATA:-$here/data}" ] && command -v test_lif_oracle >/dev/null; then
+    step "LIF, oracle vectors and rules" lif_rules
+  else
+    echo "skipped the oracle vectors: tests/data or test_lif_oracle is not here"
+  fi
+  step "LIF, simulate against the CPU" simulate_like_the_cpu
+  step "LIF against the CPU, 10,000 steps at full size too" gpu_test_lif full
+  step "training against the CPU" train_like_the_cpu
+  library=$(dirname "$(command -v fascicle)")/libfascicle.so
+  step "libfascicle on PyTorch tensors" env LIBFASCICLE="$library" python3 "$here/gpu/capi.py"
+  if command -v compute-sanitizer >/dev/null; then
+    step "memcheck, recurrence" compute-sanitizer --error-exitcode 9 gpu_test_recur
+    step "memcheck, LIF" compute-sanitizer --error-exitcode 9 gpu_test_lif quick
+  else
+    echo "skipped compute-sanitizer: it is not on the PATH"
+  fi
+}
 
 bench() { # ARGS...: lines on stdout, kept with the GPU and the date
   fascicle bench "$@" --device cuda --json 2>log >lines || { cat log; failed=1; }
   sed "s/^{/{\"gpu\": \"$gpu\", \"date\": \"$date\", /" lines >>all
 }
-: >all
-for shape in "5000 524324" "10000 1100000" "160514 10402842" "211577 24678466"; do
-  read -r nodes edges <<<"$shape"
-  bench recurrence --model lognormal --nodes "$nodes" --edges "$edges"
-done
-bench lif --nodes 211577 --edges 24678466 --delays 1:8 --steps 1000
-bench lif --nodes 10000 --edges 1000000 --delays 1:8 --steps 1000
-if python3 -c 'import torch' 2>/dev/null; then # PyTorch's sparse products at the first shape, in the same run
-  python3 "$here/bench/torch_sparse.py" --device cuda --fascicle "$(command -v fascicle)" >line
-  sed "s/^{/{\"gpu\": \"$gpu\", \"date\": \"$date\", /" line >>"$results"
-  sed 's/.*"ratio": {\([^}]*\)}.*/times fascicle bench recurrence: \1/' line
-fi
-cat all >>"$results"
+benches() {
+  : >all
+  for shape in "5000 524324" "10000 1100000" "160514 10402842" "211577 24678466"; do
+    read -r nodes edges <<<"$shape"
+    bench recurrence --model lognormal --nodes "$nodes" --edges "$edges"
+    bench recurrence --model lognormal --nodes "$nodes" --edges "$edges" --precision mixed
+  done
+  bench lif --nodes 211577 --edges 24678466 --delays 1:8 --steps 1000
+  bench lif --nodes 10000 --edges 1000000 --delays 1:8 --steps 1000
+  if python3 -c 'import torch' 2>/dev/null; then # PyTorch's sparse products at the first shape, in the same run
+    python3 "$here/bench/torch_sparse.py" --device cuda --fascicle "$(command -v fascicle)" >line
+    sed "s/^{/{\"gpu\": \"$gpu\", \"date\": \"$date\", /" line >>"$results"
+    sed 's/.*"ratio": {\([^}]*\)}.*/times fascicle bench recurrence: \1/' line
+  fi
+  cat all >>"$results"
 
-printf '\n%-11s %-24s %8s %9s %12s %8s\n' bench case nodes edges microseconds GB
-sed 's/.*"bench": *"\([a-z]*\)".*"case": *"\([^"]*\)".*"nodes": *\([0-9]*\).*"edges": *\([0-9]*\).*"seconds": *\([0-9.e-]*\).*"peak_bytes": *\([0-9]*\).*/\1 \2 \3 \4 \5 \6/' all |
-  awk '{ printf "%-11s %-24s %8d %9d %12.2f %8.2f\n", $1, $2, $3, $4, $5 * 1e6, $6 / 1e9 }'
-echo "$gpu, $date"
+  printf '\n%-11s %-24s %8s %9s %12s %8s\n' bench case nodes edges microseconds GB
+  sed 's/.*"bench": *"\([a-z]*\)".*"case": *"\([^"]*\)".*"nodes": *\([0-9]*\).*"edges": *\([0-9]*\).*"seconds": *\([0-9.e-]*\).*"peak_bytes": *\([0-9]*\).*/\1 \2 \3 \4 \5 \6/' all |
+    awk '{ printf "%-11s %-24s %8d %9d %12.2f %8.2f\n", $1, $2, $3, $4, $5 * 1e6, $6 / 1e9 }'
+  echo "$gpu, $date"
+}
+
+[ "${ONLY:-checks}" = checks ] && checks
+[ "${ONLY:-benches}" = benches ] && benches
 exit $failed
