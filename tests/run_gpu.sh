@@ -1,10 +1,12 @@
 #!/bin/bash
 # Everything that needs a GPU, in one call: backend tests, compute-sanitizer on small shapes, benches, a table last.
 #   tests/run_gpu.sh [BUILD_FOLDER] [RESULTS]
+#   tests/run_gpu.sh R [BUILD_FOLDER] [RESULTS]   what needs R GPUs of one host (run_gpu_ranks.sh)
 # Programs are taken from BUILD_FOLDER, or from the PATH when there is none. Bench lines are appended to RESULTS
 # (default: gpu_results.jsonl beside this script), with the GPU and the date. ONLY=checks or ONLY=benches does one half.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+[[ ${1:-} =~ ^[0-9]+$ ]] && exec bash "$here/run_gpu_ranks.sh" "$@"
 build=${1:-$here/../build}
 results=${2:-$here/gpu_results.jsonl}
 [ -d "$build" ] && PATH=$build:$build/tests:$PATH

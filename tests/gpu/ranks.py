@@ -18,19 +18,28 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("ranks", type=int)
 parser.add_argument("--transports", default="peer,nccl,mpi")
 parser.add_argument("--only", default="rows,rules,train,lif,resume,deaths")
+parser.add_argument("--seconds", type=float, default=540, help="what no longer fits is named and left out")
 parser.add_argument("--quick", action="store_true", help="a small graph for LIF")
 options = parser.parse_args()
 R, transports, sections, failures = options.ranks, options.transports.split(","), options.only.split(","), []
 environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="4",
                    OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
 LIMIT = 30  # seconds from a death to the job's end
-WATCHDOG = 8
+WATCHDOG = 6
+started = time.monotonic()
 
 
 def check(good, *what):
     print("ok     " if good else "FAILED ", *what, flush=True)
     if not good:
         failures.append(" ".join(map(str, what)))
+
+
+def fits(seconds, what):
+    left = options.seconds - (time.monotonic() - started)
+    if left < seconds:
+        print(f"left out: {what}: {left:.0f} s remain", flush=True)
+    return left >= seconds
 
 
 def launch(n, words):
@@ -81,6 +90,8 @@ def shapes():
 
 def training(one):
     for number, (name, words) in enumerate(shapes()):
+        if not fits(6, name):
+            continue
         losses_agree(one, train(f"train_{number}", R, *words), "train, " + name)
 
 
@@ -99,6 +110,8 @@ def simulate(folder, n, graph, steps, *words):
 
 def simulation(one, steps):
     for t in transports:
+        if not fits(8, f"LIF, {t}"):
+            continue
         many = simulate(f"lif_{t}", R, "lif.h5", steps, "--transport", t, "--parts", R)
         check(one["spikes_digest"] == many["spikes_digest"] and one["spikes"] > 1000,
               f"LIF, {R} parts, {t}: {many['spikes']} spikes of {steps} steps are those of one GPU; "
@@ -180,42 +193,59 @@ def death(verb, transport, how):
 # ---- all ----
 
 
-def main():
-    if "rows" in sections:
-        for t in transports:
+def check_lif():
+    nodes, edges, steps = (20000, 1000000, 2000) if options.quick else (211577, 24680000, 10000)
+    run(1, "fascicle", "generate", "--nodes", nodes, "--edges", edges, "--delays", "1:8", "--no-order", "--output", "lif.h5")
+    one = simulate("lif_one", 1, "lif.h5", steps)
+    if "lif" in sections:
+        simulation(one, steps)
+    if "resume" in sections and fits(15, "LIF from one rank count to another"):
+        resume_lif(1, R, steps, one)
+        resume_lif(R, 1, steps, one)
+
+
+def check_train():
+    run(1, "fascicle", "generate", "--nodes", 5000, "--edges", 524324, "--parts", 8, "--output", "train.h5")
+    one = train("train_one", 1)
+    training(one)
+    if "resume" in sections and fits(10, "training from one rank count to another"):
+        resume_train("train_one", R, f"train from one GPU to {R} parts", one, ["--parts", R])
+        resume_train("train_0", 1, f"train from {R} parts to one GPU", one)
+
+
+def check_deaths():
+    run(1, "fascicle", "generate", "--nodes", 20000, "--edges", 1000000, "--delays", "1:8", "--no-order", "--output", "small.h5")
+    if not os.path.exists("train.h5"):
+        run(1, "fascicle", "generate", "--nodes", 5000, "--edges", 524324, "--parts", 8, "--output", "train.h5")
+    for t in transports:
+        for verb in ("simulate", "train"):
+            for how in (signal.SIGKILL, signal.SIGSTOP):
+                if fits(15, f"{verb}, {t}, a rank {'killed' if how == signal.SIGKILL else 'stopped'}"):
+                    death(verb, t, how)
+
+
+def check_programs():
+    for t in transports:
+        if "rows" in sections and fits(5, f"rows, gradients, sums: {t}"):
             check("all checks pass" in run(R, "gpu_test_transport", t).stdout, f"rows, gradients, sums: {t}")
-    if "rules" in sections:
-        for t in transports:
+        if "rules" in sections and fits(10, f"LIF against one CPU rank: {t}"):
             done = run(R, "gpu_test_lif_ranks", t)
             check(": 0 of " in done.stdout, f"LIF against one CPU rank: {t}:", *done.stdout.splitlines()[-1:])
+
+
+def main():
     with open("text.txt", "w") as file:
         file.write("the quick brown fox jumps over the lazy dog, and back again. " * 3000)
     with open("lif.json", "w") as file:
         json.dump({"threshold": 2000, "decay_shifts": [4], "refractory_steps": 5, "seed": 3, "stimulus": [
             {"neurons": "all", "kind": "poisson", "rate_hz": 4, "weight": 2100}]}, file)
-    if {"train", "resume", "deaths"} & set(sections):
-        run(1, "fascicle", "generate", "--nodes", 5000, "--edges", 524324, "--parts", 8, "--output", "train.h5")
-    if {"train", "resume"} & set(sections):
-        one = train("train_one", 1)
-        training(one)
-    if "resume" in sections:
-        resume_train("train_one", R, f"train from one GPU to {R} parts", one, ["--parts", R])
-        resume_train("train_0", 1, f"train from {R} parts to one GPU", one)
-    nodes, edges, steps = (20000, 1000000, 2000) if options.quick else (211577, 24680000, 10000)
-    if {"lif", "resume"} & set(sections):
-        run(1, "fascicle", "generate", "--nodes", nodes, "--edges", edges, "--delays", "1:8", "--no-order", "--output", "lif.h5")
-        one = simulate("lif_one", 1, "lif.h5", steps)
-    if "lif" in sections:
-        simulation(one, steps)
-    if "resume" in sections:
-        resume_lif(1, R, steps, one)
-        resume_lif(R, 1, steps, one)
-    if "deaths" in sections:
-        run(1, "fascicle", "generate", "--nodes", 20000, "--edges", 1000000, "--delays", "1:8", "--no-order", "--output", "small.h5")
-        for verb in ("train", "simulate"):
-            for t in transports:
-                for how in (signal.SIGKILL, signal.SIGSTOP):
-                    death(verb, t, how)
+    if {"lif", "resume"} & set(sections) and fits(20, "LIF"):
+        check_lif()
+    if {"train", "resume"} & set(sections) and fits(20, "training"):
+        check_train()
+    if "deaths" in sections and fits(20, "deaths"):
+        check_deaths()
+    check_programs()
 
 
 with tempfile.TemporaryDirectory() as work:
