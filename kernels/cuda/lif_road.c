@@ -66,8 +66,7 @@ static void open_batches(struct lif_road *road) {
 }
 
 struct lif_road *lif_road_open(const struct comm *comm, const struct lif_device *d, const int64_t *first) {
-  /* NCCL's road gives wrong spikes after the first legs: until that is understood, the host carries them. */
-  if (!nccl_joins(comm) || !nccl_peer(comm)) return NULL;
+  if (!nccl_joins(comm)) return NULL;
   struct lif_road *road = NEW_ZERO(struct lif_road, 1);
   const bool direct = nccl_peer(comm);
   road->comm = comm;

@@ -3,6 +3,8 @@
 #include "../lif_case.h"
 #include "rng.h"
 
+#include <omp.h>
+
 struct net_case {
   const char *name;
   gidx n;
@@ -141,7 +143,7 @@ static void run_once(const struct comm *comm, const struct net_case *c, const st
 
 static int check_case(const struct net_case *c) {
   const struct lif_edges edges = edges_of(c);
-  const struct way plain = {.backend = backend_cpu.lif, .threads = 4};
+  const struct way plain = {.backend = backend_cpu.lif, .threads = omp_get_max_threads()};
   const struct way ways = {
       .backend = backend_cuda.lif, .threads = 1, .permuted = c->permuted, .uneven = c->uneven};
   struct comm alone = comm_split(&world, world.rank, 0);
