@@ -1,4 +1,5 @@
 #include "lif_road.h"
+#include "lif_pace.h"
 #include "mem.h"
 #include "nccl_road.h"
 #include "peer.h"
@@ -74,9 +75,9 @@ struct lif_road *lif_road_open(const struct comm *comm, const struct lif_device 
   road->link = (struct lif_link){.rank = comm->rank,
                                  .size = comm->size,
                                  .stride = most_words(first, comm->size),
-                                 .window = (direct ? 2 : 1) * d->min_delay,
+                                 .window = direct ? lif_pace_window(d->min_delay) : d->min_delay,
                                  .n_told = d->n_words > 0 ? d->n_words : 1,
-                                 .period = direct && d->min_delay > 1 ? d->min_delay - 1 : d->min_delay,
+                                 .period = direct ? lif_pace_period(d->min_delay) : d->min_delay,
                                  .direct = direct,
                                  .row = road->row};
   road->inbox = GPU_ZERO(uint64_t, comm->size * box_words(&road->link));
