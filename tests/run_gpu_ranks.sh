@@ -30,12 +30,13 @@ bench() { # NEEDS ARGS...: a bench on all ranks, left out when fewer than NEEDS 
   sed "s/^{/{\"gpu\": \"$gpu\", \"date\": \"$date\", /" lines >>all
 }
 
-bench 20 lif --delays 4:8 --steps 2000
-bench 20 lif --delays 1:8 --steps 2000
-bench 30 lif --delays 4:8 --steps 1000 --nodes 423154 --edges 49400000
-bench 40 recurrence --model lognormal --nodes 211577 --edges 24680000
-bench 40 recurrence --model lognormal --nodes 160514 --edges 10400000
-bench 30 halo --nodes 211577 --edges 24680000
+checks=60 # seconds kept for the checks at least
+bench 6 lif --delays 4:8 --steps 2000
+bench 6 lif --delays 1:8 --steps 2000
+bench 10 lif --delays 4:8 --steps 1000 --nodes 423154 --edges 49400000
+bench $((checks + 15)) recurrence --model lognormal --nodes 211577 --edges 24680000
+bench $((checks + 15)) recurrence --model lognormal --nodes 160514 --edges 10400000
+bench $((checks + 25)) halo --nodes 211577 --edges 24680000
 cat all >>"$results"
 printf '%-11s %-26s %8s %9s %6s %12s\n' bench case nodes edges ranks microseconds
 python3 - all <<'END'

@@ -25,7 +25,7 @@ R, transports, sections, failures = options.ranks, options.transports.split(",")
 environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="4",
                    OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
 LIMIT = 30  # seconds from a death to the job's end
-WATCHDOG = 6
+WATCHDOG = 4
 started = time.monotonic()
 
 
@@ -199,9 +199,9 @@ def check_lif():
     one = simulate("lif_one", 1, "lif.h5", steps)
     if "lif" in sections:
         simulation(one, steps)
-    if "resume" in sections and fits(15, "LIF from one rank count to another"):
-        resume_lif(1, R, steps, one)
-        resume_lif(R, 1, steps, one)
+    for first, second in ((1, R), (R, 1)):
+        if "resume" in sections and fits(8, f"LIF from {first} to {second} GPUs"):
+            resume_lif(first, second, steps, one)
 
 
 def check_train():
@@ -214,14 +214,16 @@ def check_train():
 
 
 def check_deaths():
+    """One of each first: each verb, transport and way to go."""
     run(1, "fascicle", "generate", "--nodes", 20000, "--edges", 1000000, "--delays", "1:8", "--no-order", "--output", "small.h5")
     if not os.path.exists("train.h5"):
         run(1, "fascicle", "generate", "--nodes", 5000, "--edges", 524324, "--parts", 8, "--output", "train.h5")
-    for t in transports:
-        for verb in ("simulate", "train"):
-            for how in (signal.SIGKILL, signal.SIGSTOP):
-                if fits(15, f"{verb}, {t}, a rank {'killed' if how == signal.SIGKILL else 'stopped'}"):
-                    death(verb, t, how)
+    kill, stop = signal.SIGKILL, signal.SIGSTOP
+    cases = [(verb, t, how) for t in transports for verb in ("simulate", "train") for how in (kill, stop)]
+    first = [c for c in (("simulate", "peer", kill), ("train", "nccl", stop), ("simulate", "peer", stop), ("train", "nccl", kill)) if c in cases]
+    for verb, t, how in first + [c for c in cases if c not in first]:
+        if fits(6 + (WATCHDOG if how == stop else 0), f"{verb}, {t}, a rank {'killed' if how == kill else 'stopped'}"):
+            death(verb, t, how)
 
 
 def check_programs():
@@ -241,9 +243,9 @@ def main():
             {"neurons": "all", "kind": "poisson", "rate_hz": 4, "weight": 2100}]}, file)
     if {"lif", "resume"} & set(sections) and fits(20, "LIF"):
         check_lif()
-    if {"train", "resume"} & set(sections) and fits(20, "training"):
+    if {"train", "resume"} & set(sections) and fits(15, "training"):
         check_train()
-    if "deaths" in sections and fits(20, "deaths"):
+    if "deaths" in sections and fits(10, "deaths"):
         check_deaths()
     check_programs()
 
