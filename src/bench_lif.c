@@ -5,12 +5,13 @@
  *   active_p     p % of the node ids, drawn anew for each step, are made to fire and go through the full
  * step: input, leak, threshold, refractory counters, delivery along every out-edge
  *
- * With --graph FILE, a graph that has its edges by source too, each but the quiet case is measured again with
- * the edges left in the file and a tenth of their bytes held by each rank (NAME_streamed). A GPU alone
- * measures each again with the edges in host memory and room on the device for a tenth of them
- * (NAME_streamed), the active ones without a word of who fired (NAME_unrecorded; all others hand out the
- * spikes of every step), and K trials together, each with spikes of its own (NAME_trialsK: time for a step of
- * one trial).
+ * On several ranks each also makes quiet steps of its share by itself: alone_seconds, and exchange_seconds
+ * for the rest. With --graph FILE, a graph that has its edges by source too, each but the quiet case is
+ * measured again with the edges left in the file and a tenth of their bytes held by each rank
+ * (NAME_streamed). A GPU alone measures each again with the edges in host memory and room on the device for a
+ * tenth of them (NAME_streamed), the active ones without a word of who fired (NAME_unrecorded; all others
+ * hand out the spikes of every step), and K trials together, each with spikes of its own (NAME_trialsK: time
+ * for a step of one trial).
  *
  * The floor counts the bytes that any such step must move: idle 8 a neuron (V in and out); active 20 a neuron
  * (V in and out, counter in and out, input in and cleared) and 16 an event (the edge in, its sum in and out).
@@ -348,6 +349,23 @@ static void add_bus(const struct bed *bed, const char *name, const struct measur
              useful * 1e-9, copy * 1e-9, 100 * useful / copy);
 }
 
+/* A quiet step of each rank's share by itself, and so what telling the others costs. */
+static void add_exchange(const struct bed *bed, const struct way *way, const struct measured *m,
+                         json_t *more) {
+  struct comm alone = comm_split(bed->comm, bed->comm->rank, 0);
+  struct bed own = *bed;
+  struct measured by_itself;
+  own.comm = &alone;
+  const struct status s = run_case(&own, way, &by_itself);
+  if (s.code) DIE(s.code, "%s", s.text);
+  comm_free(&alone);
+  const double seconds = bench_slowest(bed->comm, by_itself.seconds);
+  json_object_set_new(more, "alone_seconds", json_real(seconds));
+  json_object_set_new(more, "exchange_seconds", json_real(m->seconds - seconds));
+  if (!bed->bench->job.json)
+    log_line("%s: %.2f us a step, %.2f us without the exchange", way->name, m->seconds * 1e6, seconds * 1e6);
+}
+
 static struct status bench_way(const struct bed *bed, const struct way *way, const char *suffix) {
   struct measured m;
   char name[64];
@@ -373,6 +391,8 @@ static struct status bench_way(const struct bed *bed, const struct way *way, con
                         "held_bytes", (json_int_t)m.held_bytes, "memory_bytes_per_second", bed->rate,
                         "recorded", !way->unrecorded, "trials", way->trials ? way->trials : 1);
   if (!bed->bench->job.json) say(way, name, &m);
+  if (bed->comm->size > 1) json_object_set_new(line.more, "transport", json_string(bed->comm->via->name));
+  if (bed->comm->size > 1 && !way->alive && way->percent == 0) add_exchange(bed, way, &m, line.more);
   if (bed->net.on_host) add_bus(bed, name, &m, line.more);
   bench_print(bed->comm, bed->bench, &line);
   return fine();
