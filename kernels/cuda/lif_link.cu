@@ -121,58 +121,6 @@ __device__ __forceinline__ void hear(const lif_device &d, const lif_link &link, 
   }
 }
 
-/* Where a launch hears few enough words, a thread keeps which are its own, and their spans stand in shared
- * memory behind the list. */
-struct ears {
-  const uint64_t *at[PASS]; /* in box 0; NULL: no such word */
-  uint64_t word[PASS];
-  int64_t *first; /* [PASS * THREADS] */
-  int32_t *n;
-  bool near;
-};
-
-constexpr size_t EARS = PASS * THREADS * (sizeof(int64_t) + sizeof(int32_t));
-
-__device__ __forceinline__ ears ears_of(const lif_device &d, const lif_link &link, shared &s) {
-  const int words_a_turn = gridDim.x * WARPS, lane = threadIdx.x % WARP;
-  ears e = {};
-  e.first = (int64_t *)(s.list + ROOM), e.n = (int32_t *)(e.first + PASS * THREADS);
-  e.near = link.direct && (link.size - 1) * link.stride <= PASS * words_a_turn;
-#pragma unroll
-  for (int u = 0; u < PASS && e.near; u++) {
-    const heard from = word_at(link, 0, u * words_a_turn + (threadIdx.x / WARP) * gridDim.x + blockIdx.x);
-    const int64_t row = from.row + lane;
-    const span x = span_of(d, row, from.at && row < link.row[link.size]);
-    e.at[u] = from.at, e.first[u * THREADS + threadIdx.x] = x.first, e.n[u * THREADS + threadIdx.x] = x.n;
-  }
-  return e;
-}
-
-/* Asks for the words of a step, which may not have come yet. */
-__device__ __forceinline__ void listen(const lif_link &link, ears &e, const moment &then) {
-#pragma unroll
-  for (int u = 0; u < PASS && e.near; u++)
-    e.word[u] = e.at[u] ? load(e.at[u] + (int64_t)then.box * link.stride) : 0;
-}
-
-/* As hear; behind a listen() for the same step. */
-template <class SUM>
-__device__ __forceinline__ void hear_near(const lif_device &d, const lif_link &link, shared &s, block &b,
-                                          ears &e, const moment &then, bool late, int slot) {
-  const int lane = threadIdx.x % WARP;
-  if (!e.near) return hear<SUM>(d, link, s, b, then, late, slot);
-#pragma unroll
-  for (int u = 0; u < PASS; u++) {
-    while (e.at[u] && (e.word[u] >> 32 & ~1u) != then.tag)
-      e.word[u] = load(e.at[u] + (int64_t)then.box * link.stride);
-    if (e.word[u] >> 32 & 1) s.faulty = 1;
-    const int at = u * THREADS + threadIdx.x;
-    const sender who = {0, 0, (e.word[u] >> lane & 1) != 0, late};
-    enlist_span<false>(d, s, who, span{e.first[at], e.n[at]}, b.turn, b.sent);
-  }
-  flush<SUM>(d, s, b, slot);
-}
-
 /* What came while no kernel ran. */
 template <class SUM>
 __device__ __forceinline__ bool hear_before(const lif_device &d, const lif_link &link, shared &s, block &b,
@@ -259,22 +207,17 @@ __global__ void __launch_bounds__(THREADS, 1)
     s.own_first[u * THREADS + threadIdx.x] = e.first, s.own_n[u * THREADS + threadIdx.x] = e.n;
   }
   moment now = moment_of(d, link, c.t0, stretch.q), then = now;
-  const bool late = link.direct && d.min_delay > 1;
-  ears e = ears_of(d, link, s);
+  const bool late = d.min_delay > 1;
   int since_barrier = 0;
   for (int k = 0; k < stretch.n_steps && !stop; k++) {
     const bool last = k + 1 == stretch.n_steps;
     unsigned fired_here[PASS];
-    if (late && k > 0) listen(link, e, then);
     step_own<SUM, RESIDENT>(d, link, s, b, now, c, k, own, f, fired_here);
-    if (late && k > 0)
-      hear_near<SUM>(d, link, s, b, e, then, true, now.slot);
+    if (link.direct && late && k > 0)
+      hear<SUM>(d, link, s, b, then, true, now.slot);
     else if (!link.direct || late)
       flush<SUM>(d, s, b, now.slot);
-    if (link.direct && (last || !late)) {
-      listen(link, e, now);
-      hear_near<SUM>(d, link, s, b, e, now, false, now.slot);
-    }
+    if (link.direct && (last || !late)) hear<SUM>(d, link, s, b, now, false, now.slot);
     then = now, now = after(d, link, now);
     const bool meet = ++since_barrier == link.period || last;
     if (meet) arrive(d, s, b.barrier);
@@ -311,9 +254,10 @@ void lif_link_launch(const struct lif_device *d, const struct lif_link *link, in
       resident ? (const void *)joined_kernel<int64_t, true> : (const void *)joined_kernel<int64_t, false>;
   const void *kernel = d->wide ? wide : narrow;
   void *args[] = {(void *)d, (void *)link, (void *)stretch, &mask};
-  const size_t bytes = shared_bytes(ROOM) + EARS;
-  CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-  CHECK_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(n_blocks), dim3(THREADS), args, bytes, gpu_stream()));
+  CHECK_CUDA(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes(ROOM)));
+  CHECK_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(n_blocks), dim3(THREADS), args, shared_bytes(ROOM),
+                                         gpu_stream()));
 }
 
 void lif_link_set_clock(struct lif_clock *clock, struct lif_clock value) {

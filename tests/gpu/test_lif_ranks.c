@@ -177,6 +177,7 @@ int main(int argc, char **argv) {
   const struct transport *via = !strcmp(name, "nccl")   ? &transport_nccl
                                 : !strcmp(name, "peer") ? &transport_peer
                                                         : &transport_staged;
+  setenv("FASCICLE_NCCL_SPIKES", "1", 1); /* nccl: the road between devices, not the host's */
   CHECK_FINE(backend_cuda.start(world.rank, world.size));
   CHECK_FINE(via->open(&world));
   int failed = 0;
