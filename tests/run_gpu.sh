@@ -83,7 +83,7 @@ checks() {
   library=$(dirname "$(command -v fascicle)")/libfascicle.so
   step "libfascicle on PyTorch tensors" env LIBFASCICLE="$library" python3 "$here/gpu/capi.py"
   if command -v compute-sanitizer >/dev/null; then
-    step "memcheck, recurrence" compute-sanitizer --error-exitcode 9 gpu_test_recur
+    step "memcheck, recurrence" compute-sanitizer --error-exitcode 9 gpu_test_recur small
     step "memcheck, LIF" compute-sanitizer --error-exitcode 9 gpu_test_lif quick
   else
     echo "skipped compute-sanitizer: it is not on the PATH"
