@@ -152,6 +152,7 @@ struct status spikes_names_read(const char *path, struct spikes_names *names) {
   }
   h5_close(&file);
   if (names_agree(names)) return fine();
+  spikes_names_free(names);
   return failure(EXIT_INPUT, "%s: the file is damaged: /name or /type does not fit /body_id and /type_label",
                  path);
 }
