@@ -116,9 +116,12 @@ void h5_set_links(struct h5_file *file) {
     DIE(EXIT_RUNTIME, "HDF5: no access list");
 }
 
-/* All attributes of an object stand in its header, which has a checksum; large heaps of them have none. */
-static void keep_attributes_in_header(hid_t creation) {
+/* Attributes and links stand in the header of their object, which has a checksum of its own: from damaged
+ * heaps of them the library frees what it never took. Groups made on the way to an object are made like the
+ * root. */
+static void keep_in_header(hid_t creation) {
   H5Pset_attr_phase_change(creation, 1000, 500);
+  H5Pset_link_phase_change(creation, 1000, 500);
 }
 
 /* With the blank: "sblock" stands in the words for a file cut short. */
@@ -142,7 +145,7 @@ struct status h5_create(const char *path, struct h5_file *file) {
    * crash. */
   if (access < 0 || creation < 0 || H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0)
     DIE(EXIT_RUNTIME, "%s: HDF5: no access list", path);
-  keep_attributes_in_header(creation);
+  keep_in_header(creation);
   errno = 0;
   file->id = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
   const int why = errno;
@@ -271,7 +274,7 @@ static hid_t with_groups(const struct h5_file *file, const char *path) {
 
 void h5_make_group(struct h5_file *file, const char *path) {
   const hid_t links = with_groups(file, path), creation = CHECK_H5(file, path, H5Pcreate(H5P_GROUP_CREATE));
-  keep_attributes_in_header(creation);
+  keep_in_header(creation);
   const hid_t group = CHECK_H5(file, path, H5Gcreate2(file->id, path, links, creation, H5P_DEFAULT));
   H5Gclose(group), H5Pclose(creation), H5Pclose(links);
 }
@@ -283,21 +286,36 @@ void h5_link(struct h5_file *file, const char *path, const char *second) {
 /* More than any file of ours holds: groups within themselves would have no end. */
 enum { MOST_OBJECTS = 10000, DEEPEST = 16 };
 
+struct members {
+  char **name;
+  int64_t n, room;
+};
+
+static herr_t take_member(hid_t group, const char *name, const H5L_info_t *info, void *to) {
+  (void)group, (void)info;
+  struct members *m = to;
+  if (m->n == m->room) return -1; /* more than the group said */
+  m->name[m->n++] = mem_string(name);
+  return 0;
+}
+
+static int by_bytes(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* In the library's own order, sorted here: it crashes when it fails to sort those of a damaged group. */
 char **h5_members(struct h5_file *file, const char *path) {
   const hid_t group = CHECK_H5(file, path, H5Oopen(file->id, path, h5_links(file)));
   if (H5Iget_type(group) != H5I_GROUP) h5_refuse(file, path, "is not a group");
   H5G_info_t info;
   CHECK_H5(file, path, H5Gget_info(group, &info));
   if (info.nlinks > MOST_OBJECTS) h5_refuse(file, path, "holds too many objects to be a group of ours");
-  char **names = NEW_ZERO(char *, (int64_t)info.nlinks + 1);
-  for (hsize_t i = 0; i < info.nlinks; i++) {
-    char name[512];
-    CHECK_H5(file, path,
-             H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT));
-    names[i] = mem_string(name);
-  }
+  struct members m = {.name = NEW_ZERO(char *, (int64_t)info.nlinks + 1), .room = (int64_t)info.nlinks};
+  hsize_t at = 0;
+  CHECK_H5(file, path, H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &at, take_member, &m));
+  qsort(m.name, (size_t)m.n, sizeof *m.name, by_bytes);
   H5Gclose(group);
-  return names;
+  return m.name;
 }
 
 struct walk {

@@ -10,11 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The process' own folder under /dev/shm, made once. */
+/* The process' own folder under FUZZ_TMP (/dev/shm), made once. */
 static inline const char *fuzz_folder(void) {
-  static char folder[64];
+  static char folder[200];
   if (!*folder) {
-    snprintf(folder, sizeof folder, "/dev/shm/fascicle_fuzz_%d", (int)getpid());
+    const char *above = getenv("FUZZ_TMP");
+    snprintf(folder, sizeof folder, "%.150s/fascicle_fuzz_%d", above ? above : "/dev/shm", (int)getpid());
     mkdir(folder, 0700);
   }
   return folder;

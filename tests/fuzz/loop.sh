@@ -11,7 +11,9 @@ if [ -n "${4:-}" ] && [ -d "$4" ]; then seeds=("$(realpath "$4")"); fi
 target=$(basename "$program")
 target=${target#fuzz_}
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1} UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TIMEFORMAT='%U %S'
-export LLVM_PROFILE_FILE=/dev/null
+FUZZ_TMP=$(mktemp -d /dev/shm/fascicle_fuzz.XXXXXX)
+export FUZZ_TMP
+trap 'rm -rf "$FUZZ_TMP"' EXIT
 executions=0 cpu=0 findings=0 end=$((SECONDS + seconds))
 # Every run is at most two minutes: what an input leaves behind does not add up.
 while ((SECONDS < end)); do
@@ -25,6 +27,7 @@ while ((SECONDS < end)); do
   n=$(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/log" | tail -n 1)
   [ -n "$n" ] || n=$(sed -n 's/^#\([0-9]*\)[^0-9].*/\1/p' "$folder/log" | tail -n 1)
   executions=$((executions + ${n:-0}))
+  rm -rf "${FUZZ_TMP:?}"/*
   cpu=$(awk -v c="$cpu" '{c += $1 + $2} END {print c}' "$folder/time")
   if ((code)); then
     findings=$((findings + 1))

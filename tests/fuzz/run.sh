@@ -1,8 +1,8 @@
 #!/bin/bash
 # tests/fuzz/run.sh [SECONDS [TARGET...]]: coverage-guided fuzzing (libFuzzer, AddressSanitizer, UBSan) of everything that is
 # read, SECONDS each (default 60), as many targets at once as there are cores. The inputs of tests/fuzz/corpus come first:
-# whatever was found once is tried again. New inputs go to build-fuzz/TARGET/corpus; a finding is kept beside them and ends
-# the script with 1. One line of figures a target; FUZZ_RECORD=FILE appends them there as JSON, with date and commit
+# whatever was found once is tried again (keep.sh adds to them). New inputs go to build-fuzz/TARGET/corpus; a finding is kept
+# beside them and ends the script with 1. One line of figures a target; FUZZ_RECORD=FILE appends them there as JSON, with date and commit
 # (tests/fuzz/RESULTS.jsonl is made of such lines).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -22,8 +22,11 @@ one() {
   # Verbs start MPI, whose threads LeakSanitizer does not survive; what lives is counted by these targets themselves.
   local leaks=0
   case $target in json | scx | table) leaks=1 ;; esac
+  local seeds=build-fuzz/$target/seeds
+  mkdir -p "$seeds" && cp tests/fuzz/corpus/"$target"/* "$seeds"
+  if [ -f tests/fuzz/corpus/"$target".tgz ]; then tar -C "$seeds" -xzf tests/fuzz/corpus/"$target".tgz; fi
   ASAN_OPTIONS=detect_leaks=$leaks tests/fuzz/loop.sh build-fuzz/tests/fuzz/fuzz_"$target" "$seconds" build-fuzz/"$target" \
-    tests/fuzz/corpus/"$target" >build-fuzz/"$target".json
+    "$seeds" >build-fuzz/"$target".json
 }
 running=0
 for target in "${targets[@]}"; do
@@ -32,7 +35,6 @@ for target in "${targets[@]}"; do
   running=$((running + 1))
 done
 wait
-rm -rf /dev/shm/fascicle_fuzz_*
 bad=0
 for target in "${targets[@]}"; do
   line=$(cat build-fuzz/"$target".json)
