@@ -194,35 +194,51 @@ def death(verb, transport, how):
 
 
 def check_lif():
+    """Returns what resumes lif when there is time."""
     nodes, edges, steps = (20000, 1000000, 2000) if options.quick else (211577, 24680000, 10000)
     run(1, "fascicle", "generate", "--nodes", nodes, "--edges", edges, "--delays", "1:8", "--no-order", "--output", "lif.h5")
     one = simulate("lif_one", 1, "lif.h5", steps)
     if "lif" in sections:
         simulation(one, steps)
-    for first, second in ((1, R), (R, 1)):
-        if "resume" in sections and fits(8, f"LIF from {first} to {second} GPUs"):
-            resume_lif(first, second, steps, one)
+
+    def resume():
+        for first, second in ((1, R), (R, 1)):
+            if fits(8, f"LIF from {first} to {second} GPUs"):
+                resume_lif(first, second, steps, one)
+
+    return resume
 
 
 def check_train():
+    """Returns what resumes training when there is time."""
     run(1, "fascicle", "generate", "--nodes", 5000, "--edges", 524324, "--parts", 8, "--output", "train.h5")
     one = train("train_one", 1)
     training(one)
-    if "resume" in sections and fits(10, "training from one rank count to another"):
-        resume_train("train_one", R, f"train from one GPU to {R} parts", one, ["--parts", R])
-        resume_train("train_0", 1, f"train from {R} parts to one GPU", one)
+
+    def resume():
+        if fits(10, "training from one rank count to another"):
+            resume_train("train_one", R, f"train from one GPU to {R} parts", one, ["--parts", R])
+            resume_train("train_0", 1, f"train from {R} parts to one GPU", one)
+
+    return resume
 
 
-def check_deaths():
+def deaths_in_order():
     """One of each first: each verb, transport and way to go."""
-    run(1, "fascicle", "generate", "--nodes", 20000, "--edges", 1000000, "--delays", "1:8", "--no-order", "--output", "small.h5")
-    if not os.path.exists("train.h5"):
-        run(1, "fascicle", "generate", "--nodes", 5000, "--edges", 524324, "--parts", 8, "--output", "train.h5")
     kill, stop = signal.SIGKILL, signal.SIGSTOP
     cases = [(verb, t, how) for t in transports for verb in ("simulate", "train") for how in (kill, stop)]
     first = [c for c in (("simulate", "peer", kill), ("train", "nccl", stop), ("simulate", "peer", stop), ("train", "nccl", kill)) if c in cases]
-    for verb, t, how in first + [c for c in cases if c not in first]:
-        if fits(6 + (WATCHDOG if how == stop else 0), f"{verb}, {t}, a rank {'killed' if how == kill else 'stopped'}"):
+    return first + [c for c in cases if c not in first]
+
+
+def check_deaths(cases):
+    if not os.path.exists("small.h5"):
+        run(1, "fascicle", "generate", "--nodes", 20000, "--edges", 1000000, "--delays", "1:8", "--no-order", "--output", "small.h5")
+    if not os.path.exists("train.h5"):
+        run(1, "fascicle", "generate", "--nodes", 5000, "--edges", 524324, "--parts", 8, "--output", "train.h5")
+    for verb, t, how in cases:
+        stopped = how == signal.SIGSTOP
+        if fits(6 + (WATCHDOG if stopped else 0), f"{verb}, {t}, a rank {'stopped' if stopped else 'killed'}"):
             death(verb, t, how)
 
 
@@ -241,12 +257,18 @@ def main():
     with open("lif.json", "w") as file:
         json.dump({"threshold": 2000, "decay_shifts": [4], "refractory_steps": 5, "seed": 3, "stimulus": [
             {"neurons": "all", "kind": "poisson", "rate_hz": 4, "weight": 2100}]}, file)
+    cases, resumes = deaths_in_order() if "deaths" in sections else [], []
     if {"lif", "resume"} & set(sections) and fits(20, "LIF"):
-        check_lif()
+        resumes.append(check_lif())
     if {"train", "resume"} & set(sections) and fits(15, "training"):
-        check_train()
-    if "deaths" in sections and fits(10, "deaths"):
-        check_deaths()
+        resumes.append(check_train())
+    if cases:
+        check_deaths(cases[:2])
+    for resume in resumes:
+        if "resume" in sections:
+            resume()
+    if cases:
+        check_deaths(cases[2:])
     check_programs()
 
 
