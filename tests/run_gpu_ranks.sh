@@ -36,14 +36,19 @@ bench 6 lif --delays 1:8 --steps 2000
 bench 10 lif --delays 4:8 --steps 1000 --nodes 423154 --edges 49400000
 bench $((checks + 15)) recurrence --model lognormal --nodes 211577 --edges 24680000
 bench $((checks + 15)) recurrence --model lognormal --nodes 160514 --edges 10400000
+for batch in 32 64; do # replicas: the batch shared out (strong scaling), the batch of one GPU on each (weak)
+  bench $((checks + 20)) recurrence --model lognormal --nodes 211577 --edges 24680000 --replicas "$ranks" --batch "$batch"
+done
+bench $((checks + 15)) recurrence --model lognormal --nodes 160514 --edges 10400000 --replicas "$ranks"
 bench $((checks + 25)) halo --nodes 211577 --edges 24680000
 cat all >>"$results"
-printf '%-11s %-26s %8s %9s %6s %12s\n' bench case nodes edges ranks microseconds
+printf '%-11s %-34s %8s %9s %6s %12s\n' bench case nodes edges ranks microseconds
 python3 - all <<'END'
 import json, sys
 for line in open(sys.argv[1]):
     b = json.loads(line)
-    print(f"{b['bench']:11s} {b['case']:26s} {b['nodes']:8d} {b['edges']:9d} {b['ranks']:6d} {b['seconds'] * 1e6:12.2f}")
+    case = b["case"] + (f" {b['replicas']} replicas of {b['batch']}" if b.get("replicas", 1) > 1 else "")
+    print(f"{b['bench']:11s} {case:34s} {b['nodes']:8d} {b['edges']:9d} {b['ranks']:6d} {b['seconds'] * 1e6:12.2f}")
 END
 python3 "$here/gpu/ranks.py" "$ranks" --seconds $((limit - SECONDS)) || failed=1
 echo "$ranks x $gpu, $date, $SECONDS s"
