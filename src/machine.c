@@ -46,6 +46,8 @@ static struct status take_rates(const json_t *json, const char *where, struct ma
                   {"backward_edge_seconds", &m->backward_edge, false},
                   {"backward_column_seconds", &m->backward_column, false},
                   {"backward_step_seconds", &m->backward_step, false},
+                  {"window_edges", &m->window_edges, false},
+                  {"window_gain", &m->window_gain, true},
                   {"launch_seconds", &m->launch, false},
                   {"row_bytes_per_second", &m->row_rate, true},
                   {"train_step_seconds", &m->train_step, false},

@@ -25,10 +25,12 @@ struct machine {
   /* The recurrence, seconds: one pass over E edges with B columns takes step + E (edge + B column). */
   double forward_edge, forward_column, forward_step;
   double backward_edge, backward_column, backward_step;
-  double launch;     /* one kernel more in a pass over a split graph */
-  double row_rate;   /* bytes a second of rows read or written in order */
-  double train_step; /* the whole training step around the recurrence: fixed seconds, */
-  double readout;    /* and operations a second of its readout */
+  double window_edges, window_gain; /* graphs of at most so many edges, unsplit and with at most 32 columns: a
+                                       window in one launch, so many times as fast */
+  double launch;                    /* one kernel more in a pass over a split graph */
+  double row_rate;                  /* bytes a second of rows read or written in order */
+  double train_step;                /* the whole training step around the recurrence: fixed seconds, */
+  double readout;                   /* and operations a second of its readout */
   /* A LIF step takes step + N neuron, and if any fire active + N active_neuron + events event; neurons beyond
    * those that stay on chip cost more, and so do events, up to twice. */
   double lif_step, lif_neuron, lif_active, lif_active_neuron, lif_event;

@@ -95,8 +95,9 @@ static void add_window(const struct plan_graph *g, const struct plan_layout *l, 
                        const struct recur_shape *shape, struct plan_step *step) {
   const double k = (double)shape->steps * shape->microsteps, row = 4.0 * shape->batch;
   if (g->parts == 1) {
-    step->compute =
-        k * (pass(l, 0, (double)s->near, shape->batch) + pass(l, 1, (double)s->near, shape->batch));
+    const bool whole = (double)s->near <= l->machine->window_edges && shape->batch <= 32;
+    step->compute = k / (whole ? l->machine->window_gain : 1) *
+                    (pass(l, 0, (double)s->near, shape->batch) + pass(l, 1, (double)s->near, shape->batch));
     step->window = step->compute;
     return;
   }
