@@ -143,7 +143,7 @@ print("A synthetic graph of the whole MaleCNS' size (modular, 211,577 neurons, 2
 halo_rows(args.ordered, args.hash, (2, 8, 64, 1024))
 print("## MaleCNS' size, predicted\n")
 malecns()
-print("""What follows: as long as every GPU has 32 columns of the batch, replicas or few parts of a host lose nothing. Splitting the graph over more GPUs
+print("""What follows: as long as every GPU has 32 columns of the batch, replicas or few parts of a host lose little. Splitting the graph over more GPUs
 than a host has is paid by the network: 256 exchanges a step at the assumed 20 us and 45 GB/s outweigh the work, though three to
 four times less for ordered parts than for scattered ones. One small step of batch 32 is fastest on 8 parts x 16 replicas, not on all GPUs as
 parts. `of ideal` at few columns a GPU is the kernels' cost of an edge whatever the batch (`forward_edge_seconds`), not the exchange; under 16
