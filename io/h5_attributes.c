@@ -2,6 +2,7 @@
  * of variable length in a heap without checksums, and a damaged heap makes it write past its memory. Those of
  * other writers are not read. */
 #include "h5_inside.h"
+#include "json.h"
 #include "mem.h"
 
 #include <string.h>
@@ -97,6 +98,7 @@ char *h5_text(struct h5_file *file, const char *at, const char *name) {
     CHECK_H5(file, name, H5Aread(attribute, type, text));
   }
   H5Sclose(space), H5Tclose(type), H5Aclose(attribute);
+  if (text && !json_can_hold(text)) h5_refuse(file, name, "the file is damaged: this text is not UTF-8");
   return text;
 }
 

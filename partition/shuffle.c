@@ -35,7 +35,11 @@ static struct rows rows_init(const struct shuffle_input *in) {
   for (eidx e = 0; e < in->n_edges; e++) {
     const uint32_t t = in->target[e];
     if (e == 0 || in->target[e - 1] != t) {
-      if (rows.degree[t]) DIE(EXIT_RUNTIME, "the edges of target %u do not stand together", t);
+      if (rows.degree[t])
+        DIE(EXIT_INPUT,
+            "the edges of target %u do not stand together: the graph's file is damaged; convert its tables "
+            "again",
+            t);
       rows.first[t] = e;
     }
     rows.degree[t]++;

@@ -51,7 +51,7 @@ static uint64_t hash_text(const char *text, int64_t n) {
 
 static bool same_name(const struct ids *ids, uint32_t index, const char *text, int64_t n) {
   const int64_t at = ids->at[index];
-  return ids->at[index + 1] - at == n && !memcmp(ids->text + at, text, (size_t)n);
+  return ids->at[index + 1] - at == n && (n == 0 || !memcmp(ids->text + at, text, (size_t)n));
 }
 
 /* The slot of a key, or the empty one where it belongs. */

@@ -148,6 +148,12 @@ struct status json_big_id(const json_t *value, const char *where, uint64_t *id) 
                  shown(value));
 }
 
+bool json_can_hold(const char *text) {
+  json_t *string = json_string(text);
+  json_decref(string);
+  return string;
+}
+
 char *json_pretty(const json_t *json) {
   char *text = json_dumps(json, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_ENCODE_ANY);
   if (!text) DIE(EXIT_RUNTIME, "cannot write JSON");

@@ -31,6 +31,9 @@ struct status json_set_path(json_t *object, const char *assignment);
 /* An integer that may be too large for a double: a JSON integer, or a string of digits. */
 struct status json_big_id(const json_t *value, const char *where, uint64_t *id);
 
+/* Whether JSON can hold the text: it is UTF-8. */
+bool json_can_hold(const char *text);
+
 /* Text with sorted keys and 2-space indent, ending in a newline; free() it. */
 char *json_pretty(const json_t *json);
 
