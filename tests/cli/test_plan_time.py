@@ -34,7 +34,7 @@ def measured(path, name):
         for line in map(json.loads, file):
             if any(line.get("commit", "").startswith(commit) for commit in commits):
                 cases[line["bench"], line["case"], line["nodes"], line["batch"], line["ranks"], line["threads"], line.get("graph", ""),
-                      line.get("transport", ""), line.get("exchange", "")] = line
+                      line.get("transport", ""), line.get("exchange", ""), line.get("replicas", 1), line.get("precision", "fp32")] = line
     return cases.values()
 
 
@@ -46,10 +46,13 @@ ACTIVE = {"idle": 0, "active_1pct": 0.01, "active_10pct": 0.1}
 def against_benches(path, name, limit):
     n = 0
     for line in measured(path, name):
+        if line.get("precision", "fp32") != "fp32":  # its time is not predicted
+            continue
         words = ["--nodes", line["nodes"], "--edges", line["edges"], "--device", name, "--threads", 1 if name == "h200" else line["threads"]]
         if line["ranks"] > 1:
-            words += ["--ranks", line["ranks"], "--parts", line["ranks"], "--transport", line.get("transport", "nccl")]
-            words += ["--exchange", line.get("exchange", "auto")]
+            words += ["--ranks", line["ranks"], "--parts", line["ranks"] // line.get("replicas", 1), "--transport", line.get("transport", "nccl")]
+            if line.get("exchange", "none") != "none":
+                words += ["--exchange", line["exchange"]]
         if line["bench"] == "recurrence" and (line["commit"], line["nodes"]) not in SUPERSEDED and line["case"] in ("total", "train_step") and line["graph"] == "lognormal":
             answer = plan(*words, "--job", "train", "--set", f"batch={line['batch']}", "--set", f"n_input={line['nodes'] // 20}",
                           "--set", f"n_output={line['nodes'] // 10}")
