@@ -84,7 +84,6 @@ static struct status run(struct comm *world, int argc, char **argv) {
   TRY(parse(argc, argv, &bench, &name));
   const struct bench *chosen = find(name);
   if (!chosen) return unknown(name);
-  bench.job.prefers_peer = chosen == &bench_lif;
   TRY(job_start(world, &bench.job));
   const struct status s = chosen->run(world, &bench);
   job_stop(&bench.job);

@@ -43,8 +43,9 @@ int job_options(struct job *job, struct option *rows) {
        0, 0},
       {"device", OPTION_TEXT, "auto|cpu|cuda", "where to compute", &job->device, 0, 0},
       {"transport", OPTION_TEXT, "auto|mpi|nccl|peer",
-       "how ranks talk; peer: straight into the memory of GPUs of one host; auto: between GPUs nccl, for "
-       "simulate peer where it is possible; mpi between CPUs",
+       "how ranks talk; peer: straight into the memory of GPUs of one host; auto: peer where that is "
+       "possible, "
+       "else nccl between GPUs, mpi between CPUs",
        &job->transport, 0, 0},
       {"parts", OPTION_INT, "P", "ranks that share one copy of the graph; ranks / P copies", &job->parts, 1,
        1 << 24},
@@ -132,7 +133,7 @@ static struct status choose_transport(const struct comm *world, struct job *job)
   else if (!strcmp(asked, "nccl"))
     job->via = &transport_nccl;
   else if (!strcmp(asked, "auto") && on_gpu && several)
-    job->via = job->prefers_peer ? &transport_near : &transport_nccl;
+    job->via = &transport_near;
   else if (!strcmp(asked, "auto") || !strcmp(asked, "mpi"))
     job->via = on_gpu ? &transport_staged : &transport_mpi;
   else

@@ -34,7 +34,6 @@ struct job {
   int64_t checkpoint_every, keep; /* steps (0: only at a request), files */
   double memory_gib;              /* per rank; 0: this rank's share of the host's memory */
   double watchdog, max_time;      /* seconds; 0: never */
-  bool prefers_peer;              /* by the verb: transport auto takes peer where the GPUs allow it */
 
   /* By job_start. */
   const struct backend *backend;

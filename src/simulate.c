@@ -198,7 +198,6 @@ static struct status open_folder(const struct comm *world, struct simulation *si
 /* ---- set up and take down ---- */
 
 static struct status set_up(struct comm *world, struct simulation *sim) {
-  sim->job.prefers_peer = true;
   TRY(job_start(world, &sim->job));
   TRY(job_config(world, &sim->job, &sim->json));
   TRY(connectome_open(world, sim->graph, &sim->file));
