@@ -20,6 +20,6 @@ ctest --test-dir build-checked --no-tests=error --output-on-failure -j "$jobs" -
 echo "== threads: under ThreadSanitizer, with a planted race that must be found"
 tests/threads.sh
 echo "== fuzzing, a few seconds a parser (tests/fuzz/run.sh SECONDS for more)"
-tests/fuzz/run.sh "${FUZZ_SECONDS:-5}"
+tests/fuzz/run.sh "${FUZZ_SECONDS:-3}"
 echo "== optimised build: the whole suite"
 ctest --test-dir build --no-tests=error --output-on-failure -j "$jobs" "$@"
