@@ -16,29 +16,15 @@ static bool counts(const struct rnn *rnn, int block) {
   return !rnn_is_frozen(rnn, block) && (!everywhere || rnn->grid->part == 0);
 }
 
-/* The end of the run of blocks from `b` on that are alike. */
-static int run_end(const struct rnn *rnn, int b, bool (*alike)(const struct rnn *, int, int)) {
-  int end = b + 1;
-  while (end < MODEL_BLOCKS && alike(rnn, b, end)) end++;
-  return end;
-}
-
-static bool counts_too(const struct rnn *rnn, int b, int other) {
-  (void)b;
-  return counts(rnn, other);
-}
-
-static bool moves_alike(const struct rnn *rnn, int b, int other) {
-  (void)rnn;
-  return (b <= MODEL_BIAS) == (other <= MODEL_BIAS);
-}
-
 void optim_norm(struct rnn *rnn) {
   const struct model_backend *ops = rnn->backend->model;
+  const int64_t *at = rnn->at.at;
   ops->squares_clear(rnn->model);
-  for (int b = 0, end; b < MODEL_BLOCKS; b = end) {
-    end = counts(rnn, b) ? run_end(rnn, b, counts_too) : b + 1;
-    if (counts(rnn, b)) ops->squares_add(rnn->model, rnn->at.at[b], rnn->at.at[end] - rnn->at.at[b]);
+  int first = 0; /* of a run of blocks that count */
+  for (int b = 0; b <= MODEL_BLOCKS; b++) {
+    if (b < MODEL_BLOCKS && counts(rnn, b)) continue;
+    if (first < b) ops->squares_add(rnn->model, at[first], at[b] - at[first]);
+    first = b + 1;
   }
   if (rnn->grid->replica_comm.size == 1) return;
   double squares = ops->squares(rnn->model);
@@ -46,19 +32,22 @@ void optim_norm(struct rnn *rnn) {
   ops->squares_set(rnn->model, squares);
 }
 
+static void update(struct rnn *rnn, int first, int end, const struct adamw *how) {
+  const int64_t *at = rnn->at.at;
+  rnn->backend->model->update(rnn->model, at[first], at[end] - at[first], how);
+}
+
 void optim_update(struct rnn *rnn, const struct optim_config *config, int64_t step, int64_t total) {
   const double factor = optim_factor(config, step, total);
-  for (int b = 0, end; b < MODEL_BLOCKS; b = end) {
-    end = run_end(rnn, b, moves_alike);
-    if (rnn_is_frozen(rnn, b)) continue;
-    const struct adamw how = {.rate = factor * (b <= MODEL_BIAS ? config->lr_edges : config->lr_adapters),
-                              .decay = config->weight_decay,
-                              .beta1 = config->beta1,
-                              .beta2 = config->beta2,
-                              .eps = config->eps,
-                              .clip = config->clip,
-                              .step = step + 1};
-    rnn->backend->model->update(rnn->model, rnn->at.at[b], rnn->at.at[end] - rnn->at.at[b], &how);
-  }
+  struct adamw how = {.rate = factor * config->lr_edges,
+                      .decay = config->weight_decay,
+                      .beta1 = config->beta1,
+                      .beta2 = config->beta2,
+                      .eps = config->eps,
+                      .clip = config->clip,
+                      .step = step + 1};
+  if (!rnn_is_frozen(rnn, MODEL_EDGES)) update(rnn, MODEL_EDGES, MODEL_EMBEDDING, &how);
+  how.rate = factor * config->lr_adapters;
+  update(rnn, MODEL_EMBEDDING, MODEL_BLOCKS, &how);
   rnn_refresh(rnn);
 }
