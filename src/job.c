@@ -36,8 +36,9 @@ int job_options(struct job *job, struct option *rows) {
        "auto: go on from the folder's latest checkpoint, or start; a file: from that checkpoint; none (the "
        "default): start",
        &job->resume, 0, 0},
-      {"checkpoint-every", OPTION_INT, "N", "steps between checkpoints; 0: only when asked to stop",
-       &job->checkpoint_every, 0, INT64_MAX},
+      {"checkpoint-every", OPTION_INT, "N",
+       "steps between checkpoints; 0: train as configured, simulate only when asked", &job->checkpoint_every,
+       0, INT64_MAX},
       {"keep", OPTION_INT, "K", "checkpoints kept (3)", &job->keep, 1, 1000000},
       {"max-time", OPTION_REAL, "SECONDS", "then write a checkpoint and leave with code 75", &job->max_time,
        0, 0},

@@ -85,7 +85,7 @@ def losses_agree(a, b, what):
 def shapes():
     """How R ranks can share the work, by name: words of the command."""
     found = [(f"{R} parts, {t}", ["--parts", R, "--transport", t]) for t in transports]
-    return found + [(f"{R} replicas, {transports[-2:][0]}", ["--parts", 1, "--transport", transports[-2:][0]])]
+    return found + [(f"{R} replicas, {t}", ["--parts", 1, "--transport", t]) for t in transports]
 
 
 def training(one):
