@@ -173,10 +173,12 @@ static void choose_threads(const struct comm *host, struct job *job) {
   omp_set_num_threads(job->n_threads);
 }
 
-static void choose_memory(struct job *job) {
+/* The least of all ranks: what follows from it is decided alike on each. */
+static void choose_memory(const struct comm *world, struct job *job) {
   const double gib = 1024.0 * 1024 * 1024;
   const double host = (double)mem_of_host();
   job->memory_bytes = (int64_t)(job->memory_gib > 0 ? job->memory_gib * gib : host / (double)job->local_size);
+  comm_min_i64(world, &job->memory_bytes, 1);
 }
 
 /* ---- start and end ---- */
@@ -195,7 +197,7 @@ struct status job_start(const struct comm *world, struct job *job) {
   struct comm host;
   find_neighbours(world, job, &host);
   choose_threads(&host, job);
-  choose_memory(job);
+  choose_memory(world, job);
   witness_start(&host);
   comm_free(&host);
   TRY(choose_device(world, job));
@@ -229,8 +231,8 @@ struct option job_exchange_option(struct job *job) {
 struct status job_grid(const struct comm *world, const struct job *job, int parts, struct grid *grid) {
   TRY(grid_init(world, parts, grid));
   grid->exchange = job_exchange(job);
-  TRY(job->via->open(&grid->replica_comm));
-  return job->via->open(&grid->part_comm);
+  TRY(agree(world, job->via->open(&grid->replica_comm)));
+  return agree(world, job->via->open(&grid->part_comm));
 }
 
 void job_grid_close(struct grid *grid) {

@@ -84,7 +84,8 @@ static int choose_parts(const struct comm *world, const struct simulation *sim) 
   if (sim->job.parts) return (int)sim->job.parts;
   for (int parts = 1; parts < world->size; parts++) {
     if (world->size % parts || world->size / parts > sim->trials) continue;
-    const bool resident = strcmp(sim->residency, "streamed") != 0;
+    /* what a GPU streams stands in host memory */
+    const bool resident = strcmp(sim->residency, "streamed") != 0 || sim->job.backend->free_bytes;
     if (share_bytes(connectome_facts(sim->file), parts, resident) <= (double)sim->job.memory_bytes)
       return parts;
   }

@@ -130,7 +130,8 @@ static int64_t cgroup_limit(void) {
     const int64_t here = limit_in(path);
     least = here < least ? here : least;
   }
-  return least;
+  const int64_t root = limit_in("/sys/fs/cgroup/memory.max"); /* of a container, which sees no more */
+  return root < least ? root : least;
 }
 
 int64_t mem_of_host(void) {
