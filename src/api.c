@@ -38,7 +38,7 @@ static int begin(struct api_call *call, const struct fascicle_graph *g, int64_t 
   if (!code) code = check_inputs(g, call->inputs);
   if (code) return code;
   const int64_t want = fascicle_workspace_bytes(g, call->shape);
-  if (want < 0) return FASCICLE_BAD_ARGUMENT;
+  if (want < 0) return api_last_code() > 0 ? api_last_code() : FASCICLE_BAD_ARGUMENT;
   if (!call->workspace || bytes < want)
     return api_failure(FASCICLE_SMALL_WORKSPACE, "the workspace has %lld bytes, %lld are wanted",
                        (long long)(call->workspace ? bytes : 0), (long long)want);

@@ -31,6 +31,8 @@ enum { API_ALIGN = 256 };
 
 /* Note a failure for fascicle_last_error and return its code. */
 int api_failure(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The code of this thread's last failure. */
+int api_last_code(void);
 
 /* One window on the CPU and on a GPU: bytes of workspace (-1: a failure is noted), the passes. */
 int64_t api_cpu_workspace(const struct fascicle_graph *g, const struct fascicle_shape *shape);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 static _Thread_local char last_error[256] = "";
+static _Thread_local int last_code;
 
 const char *fascicle_last_error(void) {
   return last_error;
@@ -22,7 +23,12 @@ int api_failure(int code, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(last_error, sizeof last_error, format, arguments);
   va_end(arguments);
+  last_code = code;
   return code;
+}
+
+int api_last_code(void) {
+  return last_code;
 }
 
 /* ---- checks ---- */
