@@ -120,8 +120,8 @@ void h5_set_links(struct h5_file *file) {
  * heaps of them the library frees what it never took. Groups made on the way to an object are made like the
  * root. */
 static void keep_in_header(hid_t creation) {
-  H5Pset_attr_phase_change(creation, 1000, 500);
-  H5Pset_link_phase_change(creation, 1000, 500);
+  if (H5Pset_attr_phase_change(creation, 1000, 500) < 0 || H5Pset_link_phase_change(creation, 1000, 500) < 0)
+    DIE(EXIT_RUNTIME, "HDF5: no creation list");
 }
 
 /* With the blank: "sblock" stands in the words for a file cut short. */
@@ -272,13 +272,6 @@ static hid_t with_groups(const struct h5_file *file, const char *path) {
   return links;
 }
 
-void h5_make_group(struct h5_file *file, const char *path) {
-  const hid_t links = with_groups(file, path), creation = CHECK_H5(file, path, H5Pcreate(H5P_GROUP_CREATE));
-  keep_in_header(creation);
-  const hid_t group = CHECK_H5(file, path, H5Gcreate2(file->id, path, links, creation, H5P_DEFAULT));
-  H5Gclose(group), H5Pclose(creation), H5Pclose(links);
-}
-
 void h5_link(struct h5_file *file, const char *path, const char *second) {
   CHECK_H5(file, second, H5Lcreate_hard(file->id, path, file->id, second, H5P_DEFAULT, H5P_DEFAULT));
 }
@@ -407,6 +400,7 @@ struct h5_shape h5_shape_of(struct h5_file *file, const char *path, hid_t set) {
   const hid_t made = CHECK_H5(file, path, H5Dget_create_plist(set));
   if (H5Fget_filesize((hid_t)file->id, &in_file) < 0 || file->writing) in_file = INT64_MAX;
   const int64_t element = (int64_t)H5Tget_size(type), chunk = chunk_elements(made);
+  if (element <= 0) h5_refuse(file, path, "has elements without a size");
   take_dims(file, path, space, element, &shape);
   shape.type = h5_type_of(type);
   shape.stored = (int64_t)H5Dget_storage_size(set);
@@ -462,7 +456,7 @@ static void refuse_strange(struct h5_file *file, const char *path, hid_t set, co
   if (!shape->whole) h5_refuse(file, path, "was never written, or not all of it, or lies in another file");
   if (shape->chunk_bytes > H5_MOST_CHUNK) h5_refuse(file, path, "is stored in larger chunks than ours");
   const hid_t made = CHECK_H5(file, path, H5Dget_create_plist(set));
-  const int n = H5Pget_nfilters(made);
+  const int n = (int)CHECK_H5(file, path, H5Pget_nfilters(made));
   for (int i = 0; i < n; i++)
     if (h5_filter(made, i) != H5Z_FILTER_SHUFFLE && h5_filter(made, i) != H5Z_FILTER_DEFLATE)
       h5_refuse(file, path, "is stored with a filter that fascicle does not write");

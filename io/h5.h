@@ -76,7 +76,6 @@ bool h5_is_group(struct h5_file *file, const char *path);
 struct status h5_walk(struct h5_file *file, struct status (*visit)(void *self, const char *path), void *self);
 void texts_free(char **texts);
 
-void h5_make_group(struct h5_file *file, const char *path);
 /* A second name for the same object. */
 void h5_link(struct h5_file *file, const char *path, const char *second);
 

@@ -257,10 +257,6 @@ const struct spikes_facts *spikes_facts(const struct spikes_file *file) {
   return &file->facts;
 }
 
-const char *spikes_path(const struct spikes_file *file) {
-  return file->path;
-}
-
 int64_t spikes_number(const struct spikes_file *file) {
   return file->n;
 }

@@ -70,7 +70,6 @@ struct spikes_file;
 struct status spikes_open(const char *path, struct spikes_file **file);
 void spikes_close(struct spikes_file *file); /* accepts NULL */
 const struct spikes_facts *spikes_facts(const struct spikes_file *file);
-const char *spikes_path(const struct spikes_file *file);
 int64_t spikes_number(const struct spikes_file *file);
 /* Spikes [first, first + n). */
 void spikes_read(struct spikes_file *file, int64_t first, int64_t n, int64_t *step, nodeid *node);
