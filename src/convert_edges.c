@@ -336,8 +336,11 @@ struct status edges_read(const struct comm *comm, const struct convert_options *
   if (comm->size > 1) {
     if (share_fits(comm, &share, &s))
       share_join(comm, &share);
-    else if (s.code == 0 || s.code == EXIT_INPUT || s.code == EXIT_USAGE)
+    else if (s.code == 0 || s.code == EXIT_INPUT || s.code == EXIT_USAGE) {
+      if (comm->rank > 0) edges_free(edges);
       s = comm->rank == 0 ? read_share(o, 0, 1, &share) : fine();
+      comm_wait_for_all(comm);
+    }
   }
   if (comm->rank == 0 && !s.code) s = check_any(o, edges, share.account);
   if (comm->rank == 0) nodes_fill(nodes);
