@@ -28,6 +28,9 @@ static const struct usage usage = {
     .example =
         "  fascicle convert --edges connectome-weights.feather --nodes body-annotations.feather \\\n"
         "    --transmitters body-neurotransmitters.feather --node-rule superclass --output malecns.h5\n"
+        "  fascicle convert --edges connections.csv --nodes classification.csv --transmitters neurons.csv "
+        "\\\n"
+        "    --output flywire.h5                                          # a row per neuropil: summed\n"
         "  fascicle convert --edges larva_edges.txt --output larva.h5     # pre post weight, no header\n"
         "  fascicle convert --edges celegans.csv --columns pre=Source,post=Target,weight=Weight \\\n"
         "    --where Type=chemical --output worm.h5\n"
@@ -57,15 +60,17 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
        &o->transmitters, 0, 0},
       {"output", OPTION_TEXT, "FILE", "the graph artifact to write", &o->output, 0, 0},
       {"columns", OPTION_TEXT, "ROLE=COLUMN,..",
-       "pre, post, weight, delay, kind of the edge table (body_pre, body_post, weight; without a header 1, "
-       "2, 3)",
+       "pre, post, weight, delay, kind of the edge table (body_pre, body_post, weight as in MaleCNS; "
+       "pre_root_id, post_root_id, syn_count as in FlyWire; pre, post; without a header 1, 2, 3)",
        &o->columns, 0, 0},
       {"node-columns", OPTION_TEXT, "ROLE=COLUMN,..",
-       "id, type, side, superclass, status, transmitter, and any further name for a column to keep (bodyId, "
-       "type, somaSide, superclass, status, where the table has them)",
+       "id, type, side, superclass, status, transmitter, and any further name for a column to keep (where "
+       "the table has them: bodyId or root_id, type or primary_type, somaSide or side, superclass or "
+       "super_class, status)",
        &o->node_columns, 0, 0},
       {"transmitter-columns", OPTION_TEXT, "ROLE=COLUMN,..",
-       "id, label, and label2, label3 for rows whose label before is empty (body, consensus_nt)",
+       "id, label, and label2, label3 for rows whose label before is empty (body or root_id, "
+       "consensus_nt or nt_type)",
        &o->transmitter_columns, 0, 0},
       {"delimiter", OPTION_TEXT, "WORD", delimiters, &o->delimiter, 0, 0},
       {"node-delimiter", OPTION_TEXT, "WORD", "the same for the node table", &o->node_delimiter, 0, 0},

@@ -120,8 +120,9 @@ struct status next_batch(struct table *table, struct table_batch *batch, struct 
 /* "key=value" pairs of a column option over the defaults. */
 struct column_choice {
   char *key;   /* "pre" */
-  char *name;  /* of the column; NULL: none by default */
-  bool chosen; /* by the user: then it must exist */
+  char *name;  /* of the column; NULL: none by default; a default may hold several, "body_pre|pre": the first
+                  found */
+  bool chosen; /* by the user: then it is one name, and must exist */
 };
 enum { MAX_CHOICES = 32 };
 struct column_choices {

@@ -63,12 +63,24 @@ json_t *account_inputs_json(const struct account *a) {
   return list;
 }
 
+/* Which column was taken for what, since defaults choose among several names. */
+static void print_columns(const struct input_account *in) {
+  const char *role, *gap = "  columns ";
+  json_t *column;
+  json_object_foreach(in->columns, role, column) {
+    printf("%s%s = %s", gap, role, json_string_value(column));
+    gap = ", ";
+  }
+  if (json_object_size(in->columns)) putchar('\n');
+}
+
 void account_print(const struct account *a) {
   for (int i = 0; i < a->n_inputs; i++) {
     const struct input_account *in = &a->input[i];
     printf("%s: %s, %lld bytes, sha256 %.16s...\n", in->path, in->facts.format, (long long)in->facts.bytes,
            in->facts.sha256);
     printf("  %13lld rows read\n  %13lld kept\n", (long long)in->facts.rows, (long long)in->kept);
+    print_columns(in);
     for (int r = 0; r < in->n_reasons; r++)
       if (in->reason[r].rows)
         printf("  %13lld dropped: %s\n", (long long)in->reason[r].rows, in->reason[r].text);

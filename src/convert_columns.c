@@ -44,16 +44,51 @@ void choices_free(struct column_choices *c) {
   c->n = 0;
 }
 
+/* The name after the next '|', copied to `name`; NULL after the last one. */
+static const char *next_name(const char *list, char *name, size_t size) {
+  const size_t n = strcspn(list, "|");
+  snprintf(name, size, "%.*s", (int)n, list);
+  return list[n] ? list + n + 1 : NULL;
+}
+
+/* The first of the default names that the table has; table_find's result of the last one otherwise. */
+static int find_default(const struct table *table, const char *list) {
+  int column = -1;
+  char name[64];
+  while (list && column == -1) {
+    list = next_name(list, name, sizeof name);
+    column = table_find(table, name);
+  }
+  return column;
+}
+
+/* "'body_pre' or 'pre' (pre)" */
+static void describe(const struct column_choice *choice, char *text, size_t size) {
+  size_t at = 0;
+  char name[64];
+  if (choice->chosen) at = (size_t)snprintf(text, size, "'%s'", choice->name);
+  for (const char *list = choice->chosen ? NULL : choice->name; list && at < size;) {
+    list = next_name(list, name, sizeof name);
+    at += (size_t)snprintf(text + at, size - at, "'%s'%s", name,
+                           !list               ? ""
+                           : strchr(list, '|') ? ", "
+                                               : " or ");
+  }
+  if (at < size) snprintf(text + at, size - at, " (%s)", choice->key);
+}
+
 struct status choice_find(const struct column_choice *choice, const struct table *table, const char *option,
                           bool required, int *column) {
-  *column = choice->name ? table_find(table, choice->name) : -1;
+  *column = !choice->name    ? -1
+            : choice->chosen ? table_find(table, choice->name)
+                             : find_default(table, choice->name);
   if (*column >= 0) return fine();
-  if (*column == -2)
-    return failure(EXIT_INPUT, "%s: column '%s' occurs more than once; choose by position: --%s %s=1",
-                   table_path(table), choice->name, option, choice->key);
-  if (!choice->chosen && !required) return fine();
   char wanted[160], remedy[160];
-  snprintf(wanted, sizeof wanted, "'%s' (%s)", choice->name, choice->key);
+  if (choice->name) describe(choice, wanted, sizeof wanted);
+  if (*column == -2)
+    return failure(EXIT_INPUT, "%s: column %s occurs more than once; choose by position: --%s %s=1",
+                   table_path(table), wanted, option, choice->key);
+  if (!choice->chosen && !required) return fine();
   snprintf(remedy, sizeof remedy, "name it, or give its position from 1: --%s %s=COLUMN", option,
            choice->key);
   return table_no_column(table, wanted, remedy);

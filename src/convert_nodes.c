@@ -208,10 +208,10 @@ static struct status read_nodes(const struct convert_options *o, struct keyed *k
   const struct table_format format = {o->node_delimiter, o->node_header, "--node-delimiter"};
   TRY(table_open(o->nodes, &format, &k->table));
   const bool header = table_has_header(k->table);
-  choice_default(choices, "id", header ? "bodyId" : "1");
-  choice_default(choices, "type", header ? "type" : NULL);
-  choice_default(choices, "side", header ? "somaSide" : NULL);
-  choice_default(choices, "superclass", header ? "superclass" : NULL);
+  choice_default(choices, "id", header ? "bodyId|root_id" : "1");
+  choice_default(choices, "type", header ? "type|primary_type" : NULL);
+  choice_default(choices, "side", header ? "somaSide|side" : NULL);
+  choice_default(choices, "superclass", header ? "superclass|super_class" : NULL);
   choice_default(choices, "status", header ? "status" : NULL);
   TRY(choices_parse(choices, o->node_columns));
   TRY(choose_node_columns(k, choices));
@@ -255,8 +255,8 @@ static struct status read_transmitters(const struct convert_options *o, struct k
                                       "--transmitter-delimiter"};
   TRY(table_open(o->transmitters, &format, &k->table));
   const bool header = table_has_header(k->table);
-  choice_default(choices, "id", header ? "body" : "1");
-  choice_default(choices, "label", header ? "consensus_nt" : "2");
+  choice_default(choices, "id", header ? "body|root_id" : "1");
+  choice_default(choices, "label", header ? "consensus_nt|nt_type" : "2");
   choice_default(choices, "label2", NULL);
   choice_default(choices, "label3", NULL);
   TRY(choices_parse(choices, o->transmitter_columns));

@@ -190,13 +190,30 @@ def test_layouts():
     check("any delimiter", graph.edges(), wanted)
     _, graph, _ = good("--edges", write("t", "3,x,2,1\n4,y,1,2\n"), "--header", "no", "--columns", "pre=4,post=3,weight=1")
     check("by number", graph.edges(), wanted)
-    tabs = write("t.csv", "pre\tpost\tsynapses\n1\t2\t3\n")
-    refused(INPUT, ["only one column", "pre\\tpost\\tsynapses", "--delimiter"], "--edges", tabs, "--delimiter", "comma")
-    refused(INPUT, ["'body_pre'", "'pre'", "'synapses'", "--columns"], "--edges", tabs)
+    tabs = write("t.csv", "von\tnach\tsynapses\n1\t2\t3\n")
+    refused(INPUT, ["only one column", "von\\tnach\\tsynapses", "--delimiter"], "--edges", tabs, "--delimiter", "comma")
+    refused(INPUT, ["'body_pre', 'pre' or 'pre_root_id' (pre)", "'von'", "'synapses'", "--columns"], "--edges", tabs)
     refused(INPUT, ["row 2", "line 3", "2 fields", "3"], "--edges", edges((1, 2, 3), (1, 2)))
     refused(INPUT, ["row 1", "quote"], "--edges", write("t", HEAD + '"1,2,3\n'))
     refused(INPUT, ["row 1", "after a closing quote"], "--edges", write("t", HEAD + '"1"2,2,3\n'))
     refused(INPUT, ["more than once", "position"], "--edges", write("t", "body_pre,body_pre,weight\n1,2,3\n"))
+
+
+def test_names_of_columns():
+    """FlyWire's tables are taken as they come; among several known names the first wins, whatever its place."""
+    a, b, c = 720575940596125868, 720575940608552405, 720575940611348834
+    edges = write("connections.csv", "pre_root_id,post_root_id,neuropil,syn_count,nt_type\n"
+                  f"{a},{b},LOP_R,5,ACH\n{a},{c},LOP_R,7,ACH\n{a},{c},LO_R,3,ACH\n{b},{a},LO_R,3,GABA\n{c},{b},LO_R,4,DA\n")
+    nodes = write("classification.csv", "root_id,flow,super_class,side\n" + "".join(
+        f"{i},intrinsic,optic,right\n" for i in (a, b, c)))
+    labels = write("neurons.csv", f"root_id,group,nt_type,nt_type_score\n{a},LO,ACH,0.6\n{b},LO,GABA,0.6\n{c},LO,DA,0.6\n")
+    facts, graph, _ = good("--edges", edges, "--nodes", nodes, "--transmitters", labels)
+    check("flywire", sorted(graph.edges()), [(a, b, 5), (a, c, 10), (b, a, -3)])
+    check("flywire labels", (graph.columns["side"], graph.columns["superclass"]), (["right"] * 3, ["optic"] * 3))
+    check("columns", facts["inputs"][-1]["columns"], {"pre": "pre_root_id", "post": "post_root_id", "weight": "syn_count"})
+    both = write("both.csv", "pre,body_pre,post,body_post,weight\n1,10,2,20,3\n")
+    check("first", good("--edges", both)[1].edges(), [(10, 20, 3)])
+    check("chosen", good("--edges", both, "--columns", "pre=pre,post=post")[1].edges(), [(1, 2, 3)])
 
 
 def test_numbers():
