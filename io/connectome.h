@@ -89,8 +89,9 @@ struct connectome_facts {
   int n_blocks;
   int min_delay, max_delay; /* 0, 0 without edges */
   bool constant_delay;
-  int64_t
-      max_in_impulse; /* largest sum of |impulse| over one neuron's in-edges: the proof of lif.md section 3 */
+  /* largest sum of |impulse| over one neuron's in-edges; below 2^31, sums of arrivals fit int32 in any order
+   */
+  int64_t max_in_impulse;
   bool parallel_edges; /* some (pre, post) occurs twice */
   char graph_digest[DIGEST_TEXT], order_digest[DIGEST_TEXT];
 };

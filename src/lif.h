@@ -93,8 +93,8 @@ void lif_own_nodes(const struct lif_run *run, const struct lif_batch *batch, nod
 /* Potentials of n own rows, after the last step made. Local. */
 void lif_potentials(const struct lif_run *run, lidx n, const lidx *row, int32_t *potential);
 
-/* After the last step of the whole run: sums still under way must fit int32 too (lif.md section 3). The
- * smallest (step due, node) of all ranks, or step = LIF_NO_FAULT. */
+/* After the last step of the whole run: sums that are due later must fit int32 too. The smallest
+ * (step due, node) of all ranks, or step = LIF_NO_FAULT. */
 void lif_final_check(const struct lif_run *run, const struct comm *comm, struct lif_fault *fault);
 
 /* The error line of a fault: EXIT_RUNTIME with step, phase, neuron (`body` names it as the user knows it,

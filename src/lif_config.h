@@ -1,4 +1,4 @@
-/* lif.json: what one simulation is. The keys are in cli.md and `fascicle simulate --help`. */
+/* lif.json: what one simulation is. jobs/conf/README.md explains the keys. */
 #ifndef FASCICLE_LIF_CONFIG_H
 #define FASCICLE_LIF_CONFIG_H
 

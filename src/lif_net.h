@@ -61,8 +61,8 @@ struct lif_numbers {
   const int64_t *decay_shifts; /* [n_shifts] */
 };
 
-/* Check the ranges (lif.md section 1) and fill `params`. EXIT_USAGE names `where` (the configuration file),
- * key, value and range. Local and pure. */
+/* Check the ranges (threshold and reset int32, refractory_steps 0..65535, one shift or more of 0..31) and
+ * fill `params`. EXIT_USAGE names `where` (the configuration file), key, value and range. Local and pure. */
 struct status lif_params_from(const char *where, const struct lif_numbers *numbers,
                               struct lif_params *params);
 

@@ -207,7 +207,7 @@ class Spikes:
             check(self.attributes[name] == other.attributes[name], what, name)
 
 
-# ---- the independent simulator: lif.md sections 2 and 4, word by word ----
+# ---- the independent simulator: "What a step does" and the keys of jobs/conf/README.md, word by word ----
 
 
 def philox(key, counter):

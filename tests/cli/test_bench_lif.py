@@ -1,4 +1,4 @@
-"""bench lif: the cases and members that cli.md promises; who is made to fire does not depend on the ranks; memory."""
+"""bench lif: the cases and members of its lines; who is made to fire does not depend on the ranks; memory."""
 import json
 import os
 import subprocess

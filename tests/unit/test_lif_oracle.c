@@ -1,6 +1,7 @@
 /* ranks: 1 2 3 4 7 */
 /* The reference's simulations (tests/data/lif), step by step, by the plain and the fast loop, with 1 and 3
- * threads, in two row orders; runs at the edge of int32 by the rules of lif.md section 3; parameter ranges.
+ * threads, in two row orders; runs at the edge of int32 where exact sums that leave it are refused; parameter
+ * ranges.
  */
 #include "lif_case.h"
 

@@ -1,7 +1,7 @@
 /* ranks: 1 2 3 4 */
-/* The rules of lif.md by numbers worked out by hand: when a refractory period ends, what is lost in it, what
- * a recorded value means, intervals, listed and Poisson spikes, silence, which of several faults is reported.
- * Most networks here have fewer neurons than there are ranks. */
+/* The rules of a step (jobs/conf/README.md) by numbers worked out by hand: when a refractory period ends,
+ * what is lost in it, what a recorded value means, intervals, listed and Poisson spikes, silence, which of
+ * several faults is reported. Most networks here have fewer neurons than there are ranks. */
 #include "lif_case.h"
 #include "rng.h"
 

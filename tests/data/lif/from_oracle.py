@@ -1,8 +1,8 @@
 """Writes the vectors of this folder from the reference's JSON files: python from_oracle.py ../../../../shared/oracle/lif
 
 vectors.txt holds simulations that the reference made: parameters, edges, start, spikes, end, and every step where it
-kept them. overflow.txt holds runs at the edge of int32, with what lif.md section 3 asks for: worked out here by exact
-integers, and held against the reference's verdict wherever the two rules agree. Numbers only; test_lif_oracle.c reads
+kept them. overflow.txt holds runs at the edge of int32, with what is asked of sums that leave int32 (refused, never wrapped, in no
+order of summation): worked out here by exact integers, and held against the reference's verdict wherever the two rules agree. Numbers only; test_lif_oracle.c reads
 them word by word.
 """
 import json
