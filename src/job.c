@@ -5,7 +5,6 @@
 #include "log.h"
 #include "mem.h"
 #include "watchdog.h"
-#include "witness.h"
 
 #include <omp.h>
 #include <sched.h>
@@ -21,7 +20,7 @@ struct job job_defaults(void) {
                       .exchange = "auto",
                       .resume = "none",
                       .keep = 3,
-                      .watchdog = 300};
+                      .watchdog = WATCHDOG_CHOSEN};
 }
 
 int job_options(struct job *job, struct option *rows) {
@@ -56,8 +55,10 @@ int job_options(struct job *job, struct option *rows) {
        "memory that a rank may use: its share of the host's; on a GPU what is free there", &job->memory_gib,
        0, 0},
       {"watchdog", OPTION_REAL, "SECONDS",
-       "end the job after so long without progress, ten times as long within a file or a merge (300; 0: "
-       "never)",
+       "end the job after so long without progress, ten times as long within a file or a merge; 0: never. "
+       "Without this option 300, and less where it is certain that nothing moves: 15 when a rank of the host "
+       "is "
+       "stopped, 20 (or 20 times the longest so far) when all are within a training or simulation step",
        &job->watchdog, 0, 0},
       {"json", OPTION_FLAG, NULL, "the result as one JSON object on stdout", &job->json, 0, 0},
   };
@@ -67,7 +68,8 @@ int job_options(struct job *job, struct option *rows) {
 
 static struct status check_ranges(const struct job *job) {
   if (job->max_time < 0) return failure(EXIT_USAGE, "--max-time %g: it must not be negative", job->max_time);
-  if (job->watchdog < 0) return failure(EXIT_USAGE, "--watchdog %g: it must not be negative", job->watchdog);
+  if (job->watchdog < 0 && job->watchdog != WATCHDOG_CHOSEN)
+    return failure(EXIT_USAGE, "--watchdog %g: it must not be negative", job->watchdog);
   if (job->memory_gib < 0)
     return failure(EXIT_USAGE, "--memory %g: it must not be negative", job->memory_gib);
   return fine();
@@ -198,12 +200,11 @@ struct status job_start(const struct comm *world, struct job *job) {
   find_neighbours(world, job, &host);
   choose_threads(&host, job);
   choose_memory(world, job);
-  witness_start(&host);
   comm_free(&host);
   TRY(choose_device(world, job));
   TRY(choose_transport(world, job));
   say_choices(world, job);
-  watchdog_start(job->watchdog);
+  watchdog_start(watchdog_rule(job->watchdog));
   return fine();
 }
 

@@ -33,7 +33,7 @@ struct job {
   int64_t parts, threads;         /* 0: chosen */
   int64_t checkpoint_every, keep; /* steps (0: only at a request), files */
   double memory_gib;              /* per rank; 0: this rank's share of the host's memory */
-  double watchdog, max_time;      /* seconds; 0: never */
+  double watchdog, max_time;      /* seconds; 0: never; WATCHDOG_CHOSEN */
 
   /* By job_start. */
   const struct backend *backend;
@@ -45,7 +45,7 @@ struct job {
   char started_utc[32];
 };
 
-/* Defaults: auto, no resume, keep 3, watchdog 300 s. */
+/* Defaults: auto, no resume, keep 3, the rule of watchdog.h. */
 struct job job_defaults(void);
 
 /* Write the rows of the shared options to rows[0 ..]; returns their number, JOB_OPTIONS. */

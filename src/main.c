@@ -3,6 +3,7 @@
 #include "log.h"
 #include "options.h"
 #include "verbs.h"
+#include "witness.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +40,13 @@ static int run(const struct verb *verb, struct comm *world, int argc, char **arg
   return s.code;
 }
 
+/* The ranks of a host keep an eye on each other from here on. */
+static void meet(const struct comm *world) {
+  struct comm host = comm_split_host(world);
+  witness_start(&host, world->size);
+  comm_free(&host);
+}
+
 int main(int argc, char **argv) {
   if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
     print_usage();
@@ -54,6 +62,7 @@ int main(int argc, char **argv) {
   if (wants_help(argc, argv)) return run(verb, &alone, argc - 1, argv + 1);
   struct comm world = comm_start(&argc, &argv);
   log_start(world.rank, false);
+  meet(&world);
   struct status s = launch_check(&world, argc, argv);
   if (s.code) log_error(s.text);
   comm_finish(&world, s.code ? s.code : run(verb, &world, argc - 1, argv + 1));

@@ -20,7 +20,6 @@ struct step_result {
 /* Gives a step to the backend, which may work on it while the host goes on. */
 static void queue_step(struct training *t) {
   const struct train_config *c = &t->config;
-  pulse("training step");
   corpus_windows(&t->corpus, c, t->queued, t->first_sample, t->rnn.shape.batch, t->token, t->target);
   if (!c->carry_state) rnn_cold(&t->rnn);
   rnn_forward(&t->rnn, t->token);
@@ -197,9 +196,11 @@ struct status train_loop(struct training *t) {
   struct status s = fine();
   t->queued = t->done.step;
   while (!s.code && t->done.step < c->train_steps) {
+    watchdog_window("training step");
     queue_step(t);
     s = settle_steps(t, &r, ends_with_more(t, t->queued) ? 0 : 1);
     if (!s.code && r.request != REQUEST_NONE) s = settle_steps(t, &r, 0);
+    watchdog_window_over("training step");
     if (s.code) break;
     show(t, &progress, &r);
     if (t->done.step < t->queued) continue;

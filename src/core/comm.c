@@ -1,5 +1,6 @@
 #include "comm.h"
 #include "mem.h"
+#include "watchdog.h"
 #include "witness.h"
 
 #include <dlfcn.h>
@@ -146,11 +147,13 @@ void comm_wait_for_all(const struct comm *comm) {
   MPI_Request request;
   int done = 0;
   CHECK_MPI(MPI_Ibarrier(comm->mpi, &request));
+  watchdog_wait();
   for (;;) {
     CHECK_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-    if (done) return;
+    if (done) break;
     nanosleep(&nap, NULL);
   }
+  watchdog_wait_over();
 }
 
 static void reduce_i64(const struct comm *comm, int64_t *x, int64_t n, MPI_Op op) {

@@ -17,13 +17,16 @@
 struct person {
   int rank; /* in the world */
   pid_t process;
-  atomic_int leaves; /* its end has been, or will be, explained */
-  atomic_int told;   /* somebody says that it is gone */
-  atomic_int stall;  /* of the first person: somebody says that nothing moves */
+  atomic_int leaves;   /* its end has been, or will be, explained */
+  atomic_int told;     /* somebody says that it is gone */
+  atomic_int stall;    /* of the first person: somebody says that nothing moves */
+  _Atomic float still; /* by witness_tell */
+  char place[48];
 };
 
 static struct person *people; /* [n_people] */
 static int n_people, me;
+static bool sees_all;       /* the whole job is on this host */
 static struct pollfd *seen; /* [n_people] readable once the process has ended; fd -1: not watched any more */
 
 /* ---- the table ---- */
@@ -100,10 +103,12 @@ static void start_thread(void) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void witness_start(const struct comm *host) {
+void witness_start(const struct comm *host, int n_ranks) {
+  sees_all = n_ranks == 1;
   if (host->size == 1 || people) return;
   people = share_table(host);
   if (!people) return;
+  sees_all = host->size == n_ranks;
   n_people = host->size, me = host->rank;
   people[me].rank = fail_rank(), people[me].process = getpid();
   comm_barrier(host);
@@ -120,6 +125,22 @@ bool witness_speaks(void) {
   return !people || !atomic_exchange(&people[0].stall, 1);
 }
 
+void witness_tell(double still, const char *place) {
+  if (!people) return;
+  snprintf(people[me].place, sizeof people[me].place, "%s", place);
+  atomic_store(&people[me].still, (float)still);
+}
+
+bool witness_sees_all(void) {
+  return sees_all;
+}
+
+bool witness_all_stand(void) {
+  for (int i = 0; i < n_people; i++)
+    if (atomic_load(&people[i].leaves) || (i != me && atomic_load(&people[i].still) < 1)) return false;
+  return true;
+}
+
 /* 'T': stopped; 't': by a debugger; 0: gone. The state stands behind the name, which may hold anything but is
  * in brackets. */
 static char state_of(pid_t process) {
@@ -134,15 +155,36 @@ static char state_of(pid_t process) {
   return end && end[1] == ' ' ? end[2] : 0;
 }
 
+/* The first other rank that is in one of these states, -1: none. */
+static int find_state(const char *states) {
+  for (int i = 0; i < n_people; i++) {
+    const char state = i == me ? 0 : state_of(people[i].process);
+    if (state && strchr(states, state)) return i;
+  }
+  return -1;
+}
+
+bool witness_stopped(void) {
+  return find_state("T") >= 0;
+}
+
+/* The first other rank that is elsewhere, -1: none. */
+static int find_elsewhere(const char *place) {
+  for (int i = 0; i < n_people; i++)
+    if (i != me && strncmp(people[i].place, place, sizeof people[i].place - 1)) return i;
+  return -1;
+}
+
 void witness_suspect(char *text, size_t size) {
   *text = 0;
-  for (int i = 0; i < n_people; i++) {
-    const char state = i == me ? 'R' : state_of(people[i].process);
-    if (state != 'T' && state != 't') continue;
-    snprintf(text, size, "; rank %d (process %ld) on this host is stopped", people[i].rank,
-             (long)people[i].process);
-    return;
-  }
+  const int stopped = find_state("Tt"), i = stopped >= 0 ? stopped : find_elsewhere(watchdog_place());
+  if (i < 0) return;
+  const struct person *p = &people[i];
+  if (stopped >= 0)
+    snprintf(text, size, "; rank %d (process %ld) on this host is stopped", p->rank, (long)p->process);
+  else
+    snprintf(text, size, "; rank %d (process %ld) on this host was last seen in '%.47s'", p->rank,
+             (long)p->process, p->place);
 }
 
 void witness_leave(void) {

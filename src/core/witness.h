@@ -6,8 +6,9 @@
 
 #include "comm.h"
 
-/* Collective over the ranks of a host; once. Does nothing where the system offers no way to watch. */
-void witness_start(const struct comm *host);
+/* Collective over the ranks of a host; once. `n_ranks`: of the whole job. Does nothing where the system
+ * offers no way to watch. */
+void witness_start(const struct comm *host, int n_ranks);
 
 /* From here on nobody wonders at our end: called before an orderly one, and by whoever tells the reason of
  * another. Any thread; harmless without witness_start. */
@@ -16,7 +17,21 @@ void witness_leave(void);
 /* Whether this rank is the first of its host to say that nothing moves. */
 bool witness_speaks(void);
 
-/* "; rank R (process P) on this host is stopped" for the first that is, else an empty text. */
+/* By the watchdog's thread, for the others to see: for how long this rank has stood still in units of what is
+ * borne (see watchdog.h), and where. */
+void witness_tell(double still, const char *place);
+
+/* Whether every rank of the job is seen from here: all are on this host. */
+bool witness_sees_all(void);
+
+/* Whether all others of the host have said that they stand still for 1 or longer. */
+bool witness_all_stand(void);
+
+/* Whether some other rank of this host is stopped, though not by a debugger. */
+bool witness_stopped(void);
+
+/* "; rank R (process P) on this host is stopped" for the first that is, also by a debugger; else the same for
+ * one that "was last seen in" another place than we are; else an empty text. */
 void witness_suspect(char *text, size_t size);
 
 #endif

@@ -95,23 +95,44 @@ def test_killed_at_random():
     check(not [name for name in os.listdir(path("run/checkpoints")) if name.endswith(".tmp")], "no unfinished files")
 
 
-def test_stall():
+def stall(limit, *words):
     """A stopped process gives no sign of life: the others' watchdog ends the job and says where it was."""
-    graph, config, process = begin(3, "--watchdog", 2, "--checkpoint-every", 0, save=True)
+    graph, config, process = begin(3, *words, "--checkpoint-every", 0, save=True)
     wait_steps("run", int(open(path("run/checkpoints/latest")).read()[5:13]) + 4000) # not in a checkpoint
     victim = ranks_of(process, 3)[1]
     os.kill(victim, signal.SIGSTOP)
     try:
-        code = ends_soon(process, 30)
+        code = ends_soon(process, 28)
     finally:
         try:
             os.kill(victim, signal.SIGKILL)
         except ProcessLookupError:
             pass
     log = open(path("log")).read()
-    lines = [line for line in log.splitlines() if "no progress for 2 s, last seen in 'simulation step'" in line]
-    check(code == 71 and len(lines) == 1 and f"(process {victim}) on this host is stopped" in lines[0], code, log)
+    lines = [line for line in log.splitlines() if line.startswith("fascicle: rank")]
+    good = lines and f"no progress for {limit} s, last seen in 'simulation step'" in lines[0]
+    check(code == 71 and len(lines) == 1 and good and f"(process {victim}) on this host is stopped" in lines[0], code, log)
     goes_on(graph, config, 1)
+
+
+def test_stall():
+    stall(2, "--watchdog", 2)
+
+
+def test_stall_by_default():
+    stall(15)
+
+
+def test_suspended():
+    """A scheduler stops all processes of a job for long, and lets them go on."""
+    graph, config, process = begin(2, "--watchdog", 2)
+    ranks = ranks_of(process, 2)
+    for number, pause in ((signal.SIGSTOP, 6), (signal.SIGCONT, 4)):
+        for pid in ranks:
+            os.kill(pid, number)
+        time.sleep(pause)
+    os.kill(ranks[0], signal.SIGTERM)
+    check(process.wait(60) == 75, "it went on, and stopped when asked to:", open(path("log")).read())
 
 
 def test_second_run():
