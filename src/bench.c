@@ -44,13 +44,16 @@ static struct status parse(int argc, char **argv, struct bench_job *bench, const
       {"ordered", OPTION_FLAG, NULL, "recurrence with --model, halo: neurons in the partitioner's order",
        &bench->ordered, 0, 0},
       {"delays", OPTION_TEXT, "A:B", "lif: delays in steps (1:8)", &delays, 0, 0},
-      {"graph", OPTION_TEXT, "FILE", "lif: this graph; streamed cases too if it has edges by source",
+      {"graph", OPTION_TEXT, "FILE", "this graph; lif: streamed cases too if it has edges by source",
        &bench->graph, 0, 0},
+      {"plain", OPTION_FLAG, NULL, "lif: no more cases on one GPU than on several", &bench->plain, 0, 0},
       {"batch", OPTION_INT, "B", "recurrence: columns, of all replicas", &bench->batch, 1, 1 << 20},
       {"replicas", OPTION_INT, "D", "recurrence: ranks / D share one copy of the graph, B / D columns each",
        &bench->replicas, 1, 1 << 20},
       {"steps", OPTION_INT, "T", "steps measured (lif), steps of a window (recurrence)", &bench->steps, 1,
        1 << 20},
+      {"seconds", OPTION_REAL, "S", "recurrence: how long windows, and steps, are measured (4)",
+       &bench->seconds, 0, 0},
       {"microsteps", OPTION_INT, "M", "recurrence: microsteps a step", &bench->microsteps, 1, 1 << 20},
       {"precision", OPTION_TEXT, "fp32|mixed", "recurrence: as in train (fp32)", &bench->precision, 0, 0},
       {"seed", OPTION_INT, "S", "seed of graph and draws (1)", &bench->seed, 0, INT64_MAX},
@@ -79,7 +82,7 @@ static struct status unknown(const char *name) {
 }
 
 static struct status run(struct comm *world, int argc, char **argv) {
-  struct bench_job bench = {.job = job_defaults(), .seed = 1};
+  struct bench_job bench = {.job = job_defaults(), .seed = 1, .seconds = 4};
   const char *name = NULL;
   TRY(parse(argc, argv, &bench, &name));
   const struct bench *chosen = find(name);

@@ -15,7 +15,9 @@ struct bench_job {
   bool ordered;          /* recurrence, halo: neurons in the partitioner's order */
   const char *precision; /* recurrence: "fp32" or "mixed" */
   int64_t low_delay, high_delay;
-  const char *graph; /* a file instead of a synthetic graph (lif) */
+  const char *graph; /* a file instead of a synthetic graph */
+  bool plain;        /* lif: only what several ranks measure too */
+  double seconds;    /* recurrence: how long each case is measured */
 };
 
 struct bench {

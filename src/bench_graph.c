@@ -1,11 +1,67 @@
 #include "bench_graph.h"
 
+#include "connectome.h"
 #include "halo.h"
+#include "json.h"
+#include "load.h"
 #include "mem.h"
 #include "order.h"
 #include "rows.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* ---- where from ---- */
+
+/* The model of a generated file, else the file's name. */
+static void name_file(struct connectome_file *file, struct bench_source *s) {
+  const char *slash = strrchr(s->path, '/'), *model = NULL;
+  char *provenance = connectome_provenance(file);
+  json_t *json = NULL;
+  if (!json_from_text(provenance, s->path, &json).code)
+    model = json_string_value(json_object_get(json_object_get(json, "generate"), "model"));
+  snprintf(s->name, sizeof s->name, "%.80s%s",
+           model   ? model
+           : slash ? slash + 1
+                   : s->path,
+           model && s->ordered ? ", ordered" : "");
+  json_decref(json);
+  mem_free(provenance);
+}
+
+struct status bench_source_look(const struct comm *comm, struct bench_source *s) {
+  if (!s->path) {
+    s->n_nodes = s->model.n_nodes, s->n_edges = s->model.n_edges;
+    snprintf(s->name, sizeof s->name, "%s%s", s->model.modular ? "modular" : "lognormal",
+             s->ordered ? ", ordered" : "");
+    return agree(comm, generate_check(&s->model));
+  }
+  struct connectome_file *file;
+  TRY(connectome_open(comm, s->path, &file));
+  const struct connectome_facts *facts = connectome_facts(file);
+  s->n_nodes = facts->n_nodes, s->n_edges = facts->n_edges, s->ordered = facts->ordered;
+  name_file(file, s);
+  connectome_close(file);
+  return fine();
+}
+
+/* ---- from a file ---- */
+
+/* `first` [size + 1] is made where it is NULL. */
+static struct status load(const struct comm *comm, const char *path, enum halo_kind kind, gidx **first,
+                          struct graph *graph) {
+  struct connectome_file *file;
+  TRY(connectome_open(comm, path, &file));
+  if (!*first) {
+    *first = NEW(gidx, comm->size + 1);
+    load_split(comm, file, comm->size, *first);
+  }
+  const struct status s = load_graph(comm, file, *first, kind, graph);
+  connectome_close(file);
+  return s;
+}
+
+/* ---- from a model ---- */
 
 /* Edges by their ends; after `relabel` the ends are rows. */
 struct ends {
@@ -61,16 +117,15 @@ static void keep_share(const struct comm *comm, const struct ends *ends, const e
   graph_build(comm, made->first_of_rank, made->row_ptr, made->source, kind, &made->graph);
 }
 
-struct status bench_graph_init(const struct comm *comm, const struct generate_model *model, bool ordered,
-                               enum halo_kind kind, int n_threads, struct bench_graph *made) {
-  memset(made, 0, sizeof *made);
-  TRY(generate_check(model));
+static struct status make(const struct comm *comm, const struct bench_source *from, enum halo_kind kind,
+                          int n_threads, struct bench_graph *made) {
+  const struct generate_model *model = &from->model;
   const gidx n = model->n_nodes;
   struct ends ends = {
       .n = model->n_edges, .source = NEW(uint32_t, model->n_edges), .target = NEW(uint32_t, model->n_edges)};
   eidx *row_ptr = NEW(eidx, n + 1);
   generate_edges(model, n_threads, ends.source, ends.target);
-  struct status s = agree(comm, ordered ? relabel(model, &ends) : fine());
+  struct status s = agree(comm, from->ordered ? relabel(model, &ends) : fine());
   if (!s.code) {
     sort_by(ends.source, ends.target, ends.n, n, row_ptr);
     sort_by(ends.target, ends.source, ends.n, n, row_ptr);
@@ -80,6 +135,23 @@ struct status bench_graph_init(const struct comm *comm, const struct generate_mo
   }
   mem_free(ends.source), mem_free(ends.target), mem_free(ends.block), mem_free(row_ptr);
   return s;
+}
+
+/* ---- all ---- */
+
+struct status bench_graph_init(const struct comm *comm, const struct bench_source *from, enum halo_kind kind,
+                               int n_threads, struct bench_graph *made) {
+  *made = (struct bench_graph){.from = from};
+  return from->path ? load(comm, from->path, kind, &made->first_of_rank, &made->graph)
+                    : make(comm, from, kind, n_threads, made);
+}
+
+struct status bench_graph_again(const struct comm *comm, const struct bench_graph *made, enum halo_kind kind,
+                                struct graph *graph) {
+  gidx *first = made->first_of_rank;
+  if (made->from->path) return load(comm, made->from->path, kind, &first, graph);
+  graph_build(comm, first, made->row_ptr, made->source, kind, graph);
+  return fine();
 }
 
 void bench_graph_free(struct bench_graph *made) {

@@ -33,6 +33,7 @@ struct halo_bench {
   const struct link *link; /* of the machine whose best rate is the floor */
   int batch;
   int64_t edges;
+  const char *name;  /* the graph's */
   int64_t gradients; /* summed: as many as the smallest share has, the same on all ranks */
 };
 
@@ -111,9 +112,10 @@ static void tell(const struct halo_bench *h, const char *name, double seconds, d
                                   .floor_seconds = floor_seconds,
                                   .bytes = (int64_t)bytes,
                                   .peak_bytes = h->bench->job.backend->peak(),
-                                  .more = json_pack("{s:s, s:I, s:f}", "transport", h->comm->via->name,
-                                                    "halo_rows", (json_int_t)h->graph->n_halo,
-                                                    "bytes_per_second", seconds > 0 ? bytes / seconds : 0)};
+                                  .more =
+                                      json_pack("{s:s, s:s, s:I, s:f}", "graph", h->name, "transport",
+                                                h->comm->via->name, "halo_rows", (json_int_t)h->graph->n_halo,
+                                                "bytes_per_second", seconds > 0 ? bytes / seconds : 0)};
   bench_print(h->comm, h->bench, &line);
 }
 
@@ -168,23 +170,27 @@ static struct status run_kind(const struct halo_bench *setup, const struct graph
   return s;
 }
 
-static struct status run_graph(const struct halo_bench *setup, bool modular, bool ordered) {
+static struct status run_graph(const struct halo_bench *setup) {
   const struct bench_job *b = setup->bench;
-  const struct generate_model model = {.n_nodes = b->nodes > 0 ? b->nodes : 211577,
-                                       .n_edges = b->edges > 0 ? b->edges : 24680000,
-                                       .seed = (uint64_t)b->seed,
-                                       .modular = modular};
+  const bool modular = b->model && !strcmp(b->model, "modular");
+  struct bench_source from = {.path = b->graph,
+                              .model = {.n_nodes = b->nodes > 0 ? b->nodes : 211577,
+                                        .n_edges = b->edges > 0 ? b->edges : 24680000,
+                                        .seed = (uint64_t)b->seed,
+                                        .modular = modular},
+                              .ordered = modular || b->ordered};
   struct halo_bench h = *setup;
   struct bench_graph made;
-  h.edges = model.n_edges;
-  TRY(bench_graph_init(h.comm, &model, ordered, HALO_NEEDED, b->job.n_threads, &made));
-  if (!b->job.json) log_line("%s graph%s:", modular ? "modular" : "lognormal", ordered ? ", ordered" : "");
+  TRY(bench_source_look(h.comm, &from));
+  h.edges = from.n_edges, h.name = from.name;
+  TRY(bench_graph_init(h.comm, &from, HALO_NEEDED, b->job.n_threads, &made));
+  if (!b->job.json) log_line("%s graph:", from.name);
   recurrence_say_exchange(&made.graph, h.comm);
   struct status s = run_kind(&h, &made.graph, true);
   if (!s.code && h.comm->size > 1) {
     struct graph all;
-    graph_build(h.comm, made.first_of_rank, made.row_ptr, made.source, HALO_ALL, &all);
-    s = run_kind(&h, &all, false);
+    s = bench_graph_again(h.comm, &made, HALO_ALL, &all);
+    if (!s.code) s = run_kind(&h, &all, false);
     graph_free(&all);
   }
   bench_graph_free(&made);
@@ -203,8 +209,7 @@ static struct status run(const struct comm *world, const struct bench_job *bench
                                    .be = bench->job.backend->recur,
                                    .link = link ? link : &machine.link[0],
                                    .batch = bench->batch > 0 ? (int)bench->batch : 32};
-  const bool modular = bench->model && !strcmp(bench->model, "modular");
-  if (!s.code) s = run_graph(&setup, modular, modular || bench->ordered);
+  if (!s.code) s = run_graph(&setup);
   if (comm.via) comm.via->close(&comm);
   comm_free(&comm);
   return s;

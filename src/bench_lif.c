@@ -8,10 +8,10 @@
  * On several ranks each also makes quiet steps of its share by itself: alone_seconds, and exchange_seconds
  * for the rest. With --graph FILE, a graph that has its edges by source too, each but the quiet case is
  * measured again with the edges left in the file and a tenth of their bytes held by each rank
- * (NAME_streamed). A GPU alone measures each again with the edges in host memory and room on the device for a
- * tenth of them (NAME_streamed), the active ones without a word of who fired (NAME_unrecorded; all others
- * hand out the spikes of every step), and K trials together, each with spikes of its own (NAME_trialsK: time
- * for a step of one trial).
+ * (NAME_streamed). A GPU alone (without --plain) measures each again with the edges in host memory and room
+ * on the device for a tenth of them (NAME_streamed), the active ones without a word of who fired
+ * (NAME_unrecorded; all others hand out the spikes of every step), and K trials together, each with spikes of
+ * its own (NAME_trialsK: time for a step of one trial).
  *
  * The floor counts the bytes that any such step must move: idle 8 a neuron (V in and out); active 20 a neuron
  * (V in and out, counter in and out, input in and cleared) and 16 an event (the edge in, its sum in and out).
@@ -109,7 +109,7 @@ static struct status make_bed(const struct comm *comm, const struct bench_job *b
   const struct backend *backend = bench->job.backend;
   *bed = (struct bed){.comm = comm, .bench = bench, .steps = bench->steps ? bench->steps : STEPS};
   bed->first_of_rank = NEW(gidx, comm->size + 1);
-  bed->device = comm->size == 1 && backend->lif->together;
+  bed->device = comm->size == 1 && backend->lif->together && !bench->plain;
   bed->rate =
       backend->copy_rate ? backend->copy_rate() * comm->size : bench_memory_rate(comm, bench->job.n_threads);
   TRY(bench->graph ? load_file(bed) : make_synthetic(bed));
@@ -391,6 +391,9 @@ static struct status bench_way(const struct bed *bed, const struct way *way, con
                         "held_bytes", (json_int_t)m.held_bytes, "memory_bytes_per_second", bed->rate,
                         "recorded", !way->unrecorded, "trials", way->trials ? way->trials : 1);
   if (!bed->bench->job.json) say(way, name, &m);
+  char delays[32];
+  snprintf(delays, sizeof delays, "%d:%d", bed->net.min_delay, bed->net.max_delay);
+  json_object_set_new(line.more, "delays", json_string(delays));
   if (bed->comm->size > 1) json_object_set_new(line.more, "transport", json_string(bed->comm->via->name));
   if (bed->comm->size > 1 && !way->alive && way->percent == 0) add_exchange(bed, way, &m, line.more);
   if (bed->net.on_host) add_bus(bed, name, &m, line.more);

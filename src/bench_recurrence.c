@@ -25,7 +25,8 @@ struct setup {
   const struct backend *backend;
   const struct comm *world;
   const struct grid *grid; /* the ranks that share a graph: grid->replica_comm, "comm" below */
-  int64_t nodes, edges;
+  struct bench_source from;
+  int64_t nodes, edges;     /* the graph's */
   struct recur_shape shape; /* of one replica */
   bool mixed;
   int n_threads;
@@ -116,6 +117,7 @@ static void measure_device_floor(const struct comm *comm, const struct setup *s,
 static void put_normal(const struct backend *backend, float *there, int64_t n, uint64_t stream, double mean,
                        double deviation) {
   float *x = NEW(float, n);
+#pragma omp parallel for
   for (int64_t i = 0; i < n; i++)
     x[i] = (float)(mean + deviation * rng_normal(rng_draw(stream, (uint32_t)i, (uint32_t)(i >> 32), 0, 0)));
   if (n > 0) backend->put(there, x, (size_t)n * sizeof *x);
@@ -171,12 +173,12 @@ static void time_window(const struct comm *comm, const struct setup *s, const st
   seconds[TOTAL] = bench_slowest(s->world, end - start);
 }
 
-/* About four seconds of windows after one that is not counted, but 10 to 100 of them. */
+/* --seconds of windows after one that is not counted, but 10 to 100 of them. */
 static void time_windows(const struct comm *comm, const struct setup *s, const struct recurrence *window,
                          struct findings *found) {
   double one[CASES], seconds[CASES][100];
   time_window(comm, s, window, one);
-  const int n = (int)fmin(100, fmax(10, 4 / one[TOTAL]));
+  const int n = (int)fmin(100, fmax(10, s->bench->seconds / one[TOTAL]));
   for (int i = 0; i < n; i++) {
     time_window(comm, s, window, one);
     for (int c = 0; c < CASES; c++) seconds[c][i] = one[c];
@@ -221,7 +223,7 @@ static void tell(const struct comm *comm, const struct setup *s, const char *gra
 static struct status run_train_step(const struct setup *s, const char *graph, const struct recur_net *net,
                                     const struct findings *f) {
   struct bench_train_step step;
-  TRY(bench_train_step(s->world, s->grid, s->backend, net, s->n_threads, &step));
+  TRY(bench_train_step(s->world, s->grid, s->bench, net, &step));
   const struct bench_line line = {
       .bench = "recurrence",
       .name = "train_step",
@@ -232,8 +234,9 @@ static struct status run_train_step(const struct setup *s, const char *graph, co
       .floor_seconds = f->median[TOTAL],
       .bytes = step.bytes,
       .peak_bytes = s->backend->peak(),
-      .more = json_pack("{s:s, s:s, s:i, s:s, s:i, s:i, s:f}", "graph", graph, "precision",
-                        s->mixed ? "mixed" : "fp32", "replicas", s->grid->replicas, "floor",
+      .more = json_pack("{s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:f}", "graph", graph, "precision",
+                        s->mixed ? "mixed" : "fp32", "replicas", s->grid->replicas, "transport",
+                        s->grid->replica_comm.via->name, "exchange", f->exchange, "floor",
                         "total of the recurrence in this run", "steps", s->shape.steps, "microsteps",
                         s->shape.microsteps, "seconds_best", step.best)};
   bench_print(s->world, s->bench, &line);
@@ -270,27 +273,30 @@ static struct status run_network(const struct comm *comm, const struct setup *s,
 
 static struct status run_graph(const struct comm *comm, const struct setup *s, bool modular, bool ordered,
                                struct findings *found) {
-  static const char *const name[2][2] = {{"lognormal", "lognormal, ordered"},
-                                         {"modular", "modular, ordered"}};
-  const struct generate_model model = {
-      .n_nodes = s->nodes, .n_edges = s->edges, .seed = (uint64_t)s->bench->seed, .modular = modular};
+  struct bench_source from = s->from;
   struct bench_graph made;
-  TRY(bench_graph_init(comm, &model, ordered, job_exchange(&s->bench->job), s->n_threads, &made));
+  from.model.modular = modular, from.ordered = ordered;
+  TRY(bench_source_look(comm, &from));
+  TRY(bench_graph_init(comm, &from, job_exchange(&s->bench->job), s->n_threads, &made));
   if (comm->size > 1) recurrence_say_exchange(&made.graph, comm);
-  const struct status status = run_network(comm, s, name[modular][ordered], &made.graph, found);
+  const struct status status = run_network(comm, s, from.name, &made.graph, found);
   bench_graph_free(&made);
   return status;
 }
 
-/* With --model that one as drawn, or ordered with --ordered; else both as drawn and ordered. */
-static struct status run_graphs(const struct comm *comm, const struct setup *s) {
+/* With --graph that one; with --model that one as drawn, or ordered with --ordered; else both as drawn and
+ * ordered. */
+static struct status run_graphs(const struct comm *comm, struct setup *s) {
   struct findings found = {0};
+  TRY(bench_source_look(comm, &s->from));
+  s->nodes = s->from.n_nodes, s->edges = s->from.n_edges;
   if (s->backend->gather_rate)
     measure_device_floor(comm, s, &found);
   else
     measure_floor(comm, s, &found);
   const char *model = s->bench->model;
-  if (model) return run_graph(comm, s, !strcmp(model, "modular"), s->bench->ordered, &found);
+  if (model || s->from.path)
+    return run_graph(comm, s, model && !strcmp(model, "modular"), s->bench->ordered, &found);
   for (int i = 0; i < 4; i++) TRY(run_graph(comm, s, i / 2 == 1, i % 2 == 1, &found));
   return fine();
 }
@@ -308,16 +314,17 @@ static struct status run_grid(const struct comm *world, const struct bench_job *
                               const struct grid *grid) {
   const int batch = given(bench->batch, 32);
   TRY(check_share(batch, grid->replicas));
-  const struct setup s = {
-      .bench = bench,
-      .backend = bench->job.backend,
-      .world = world,
-      .grid = grid,
-      .nodes = bench->nodes > 0 ? bench->nodes : 5000,
-      .edges = bench->edges > 0 ? bench->edges : 524324,
-      .shape = {batch / grid->replicas, given(bench->steps, 64), given(bench->microsteps, 2)},
-      .mixed = bench->precision && !strcmp(bench->precision, "mixed"),
-      .n_threads = bench->job.n_threads};
+  struct setup s = {.bench = bench,
+                    .backend = bench->job.backend,
+                    .world = world,
+                    .grid = grid,
+                    .from = {.path = bench->graph,
+                             .model = {.n_nodes = bench->nodes > 0 ? bench->nodes : 5000,
+                                       .n_edges = bench->edges > 0 ? bench->edges : 524324,
+                                       .seed = (uint64_t)bench->seed}},
+                    .shape = {batch / grid->replicas, given(bench->steps, 64), given(bench->microsteps, 2)},
+                    .mixed = bench->precision && !strcmp(bench->precision, "mixed"),
+                    .n_threads = bench->job.n_threads};
   return run_graphs(&grid->replica_comm, &s);
 }
 

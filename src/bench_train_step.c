@@ -1,5 +1,4 @@
 #include "bench_train_step.h"
-#include "bench.h"
 #include "log.h"
 #include "mem.h"
 #include "optim.h"
@@ -23,6 +22,7 @@ static struct network network_of(const struct grid *grid, const struct recur_net
 static void fill_parameters(struct rnn *rnn) {
   const int64_t n = rnn->at.at[MODEL_BLOCKS];
   float *w = NEW(float, n);
+#pragma omp parallel for
   for (int64_t i = 0; i < n; i++) {
     const struct rng_block b = rng_draw(1, (uint32_t)i, (uint32_t)(i >> 32), 0, 0);
     w[i] = (float)(0.2 * rng_unit(b.v[0], b.v[1]) - 0.1);
@@ -61,14 +61,15 @@ static double steps_in_a_row(const struct comm *comm, struct rnn *rnn, const int
   return bench_slowest(comm, seconds_now() - start) / n;
 }
 
-/* About four seconds of steps after two that are not counted: rows of 4, but 3 to 50 of those. */
-static void time_steps(const struct comm *comm, struct rnn *rnn, struct bench_train_step *found) {
+/* `wanted` seconds of steps after two that are not counted: rows of 4, but 3 to 50 of those. */
+static void time_steps(const struct comm *comm, struct rnn *rnn, double wanted,
+                       struct bench_train_step *found) {
   const int64_t places = (int64_t)rnn->shape.steps * rnn->shape.batch;
   int32_t *token = NEW(int32_t, places);
   for (int64_t i = 0; i < places; i++) token[i] = (int32_t)(i * 7 % TOKENS);
   double seconds[MOST_ROWS];
   steps_in_a_row(comm, rnn, token, 2);
-  const int n = (int)fmin(MOST_ROWS, fmax(3, 4 / (ROW * steps_in_a_row(comm, rnn, token, 1))));
+  const int n = (int)fmin(MOST_ROWS, fmax(3, wanted / (ROW * steps_in_a_row(comm, rnn, token, 1))));
   for (int i = 0; i < n; i++) seconds[i] = steps_in_a_row(comm, rnn, token, ROW);
   found->median = bench_median(seconds, n);
   found->best = seconds[0];
@@ -76,8 +77,9 @@ static void time_steps(const struct comm *comm, struct rnn *rnn, struct bench_tr
 }
 
 struct status bench_train_step(const struct comm *world, const struct grid *grid,
-                               const struct backend *backend, const struct recur_net *net, int n_threads,
+                               const struct bench_job *bench, const struct recur_net *net,
                                struct bench_train_step *found) {
+  const struct backend *backend = bench->job.backend;
   const struct network network = network_of(grid, net);
   const struct rnn_shape shape = {.batch = net->shape.batch,
                                   .steps = net->shape.steps,
@@ -87,11 +89,11 @@ struct status bench_train_step(const struct comm *world, const struct grid *grid
                                   .mixed = net->mixed,
                                   .want_gradient = true};
   struct rnn rnn;
-  const struct status s = rnn_open(backend, &network, &shape, n_threads, &rnn);
+  const struct status s = rnn_open(backend, &network, &shape, bench->job.n_threads, &rnn);
   if (!s.code) {
     fill_parameters(&rnn);
     found->bytes = rnn_bytes(backend, &network, &shape);
-    time_steps(world, &rnn, found);
+    time_steps(world, &rnn, bench->seconds, found);
   }
   rnn_close(&rnn);
   return s;

@@ -1,56 +1,124 @@
 #!/bin/bash
-# run_gpu_ranks.sh R [BUILD_FOLDER] [RESULTS]: what needs R GPUs of one host, in one call; tests/run_gpu.sh R calls it. Benches,
-# whose lines are appended to RESULTS, then the checks of tests/gpu/ranks.py, which CHECKS (60) seconds are kept for and
-# RANKS_OPTIONS are handed to. SECONDS_LEFT (540) bounds the whole: what no longer fits is named and left out.
+# run_gpu_ranks.sh R [BUILD_FOLDER] [RESULTS]: what needs R >= 2 GPUs of one host, in one call of five minutes for two;
+# tests/run_gpu.sh R calls it.
+#   1. graphs, drawn on the CPU into files that every bench loads; one-GPU times, on two GPUs at once
+#   2. benches on all GPUs: replicas (strong and weak scaling), parts, LIF, exchanges
+#   3. the table of both, side by side, and their ratios against the bars (gpu/bars.py)
+#   4. the checks of gpu/ranks.py
+# Lines are appended to RESULTS. SECONDS_LEFT (540) bounds the whole, CHECKS (110) of them are kept for the checks, which
+# RANKS_OPTIONS are handed to: what no longer fits is named and left out. ONLY=benches or ONLY=checks does one half.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 ranks=$1
 build=${2:-$here/../build}
 results=${3:-$here/gpu_results.jsonl}
 limit=${SECONDS_LEFT:-540}
+checks=${CHECKS:-110}
+((ranks >= 2)) || { echo "run_gpu.sh R: R of at least 2 is wanted, not $ranks"; exit 2; }
 [ -d "$build" ] && PATH=$build:$build/tests:$PATH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMP_NUM_THREADS=${OMP_NUM_THREADS:-8}
-failed=0
+export OMPI_MCA_rmaps_base_oversubscribe=1
+share=$(($(nproc) / ranks))
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((share > 8 ? 8 : share > 1 ? share : 1))}
+IFS=, read -ra device <<<"${CUDA_VISIBLE_DEVICES:-$(seq -s , 0 $((ranks - 1)))}"
 gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
 date=$(date -u +%Y-%m-%d)
-: >all
 
-bench() { # NEEDS ARGS...: a bench on all ranks, left out when fewer than NEEDS seconds remain
-  local needs=$1
-  shift
-  if ((SECONDS + needs > limit)); then
-    echo "left out: bench $*: $((limit - SECONDS)) s remain"
+# bench SECONDS RANKS ARGS...: left out when it would not end in time; with RANKS 1 on the GPU $lane
+bench() {
+  local needs=$1 n=$2 out=lines.$EPOCHREALTIME start=$SECONDS
+  shift 2
+  if ((SECONDS + needs + checks > limit)); then
+    echo "left out: bench $* on $n: $((limit - checks - SECONDS)) s remain"
     return
   fi
-  mpirun -q --bind-to none -n "$ranks" fascicle bench "$@" --device cuda --json 2>log >lines || { cat log; failed=1; }
-  sed "s/^{/{\"gpu\": \"$gpu\", \"date\": \"$date\", /" lines >>all
+  local launch=(mpirun -q --bind-to none -n "$n")
+  ((n > 1)) || launch=(env CUDA_VISIBLE_DEVICES="${device[$lane]}")
+  if ! "${launch[@]}" fascicle bench "$@" --device cuda --json >"$out" 2>"log$out"; then
+    echo "FAILED  bench $* on $n:"
+    cat "log$out"
+    touch failed
+  fi
+  sed -i "s/^{/{\"gpu\": \"$gpu\", \"date\": \"$date\", /" "$out"
+  echo "  $((SECONDS - start)) s  bench $* on $n"
+}
+recurrence() { # RANKS ARGS...
+  local n=$1
+  shift
+  bench 12 "$n" recurrence --seconds 2 "$@"
 }
 
-checks=${CHECKS:-60} # seconds kept for the checks at least
-bench 6 lif --delays 4:8 --steps 2000
-bench 6 lif --delays 1:8 --steps 2000
-bench 10 lif --delays 4:8 --steps 1000 --nodes 423154 --edges 49400000
-for batch in 32 64; do # replicas: the batch shared out (strong scaling), the batch of one GPU on each (weak)
-  bench $((checks + 20)) recurrence --model lognormal --nodes 211577 --edges 24680000 --replicas "$ranks" --batch "$batch"
-done
-bench $((checks + 15)) recurrence --model lognormal --nodes 211577 --edges 24680000
-bench $((checks + 15)) recurrence --model lognormal --nodes 160514 --edges 10400000 --replicas "$ranks"
-bench $((checks + 15)) recurrence --model lognormal --nodes 160514 --edges 10400000
-bench $((checks + 25)) halo --nodes 211577 --edges 24680000
-cat all >>"$results"
-printf '%-11s %-34s %8s %9s %6s %12s\n' bench case nodes edges ranks microseconds
-python3 - all <<'END'
-import json, sys
-for line in open(sys.argv[1]):
-    b = json.loads(line)
-    case = b["case"] + (f" {b['replicas']} replicas of {b['batch']}" if b.get("replicas", 1) > 1 else "")
-    print(f"{b['bench']:11s} {case:34s} {b['nodes']:8d} {b['edges']:9d} {b['ranks']:6d} {b['seconds'] * 1e6:12.2f}")
-END
-# shellcheck disable=SC2086
-python3 "$here/gpu/ranks.py" "$ranks" --seconds $((limit - SECONDS)) ${RANKS_OPTIONS:-} || failed=1
+simulation() { # RANKS DELAYS STEPS TIMES: the graph of a fly, or TIMES as large
+  bench $((6 + 4 * $4)) "$1" lif --plain --delays "$2" --steps "$3" --nodes $((211577 * $4)) --edges $((24680000 * $4))
+}
+
+fly="211577 24680000" core="160514 10400000"
+draw() { # FILE NODES EDGES ARGS...
+  fascicle generate --nodes "$2" --edges "$3" --output "$1" "${@:4}" >/dev/null 2>"$1.log" || { cat "$1.log"; touch failed; }
+}
+graphs() {
+  # shellcheck disable=SC2086
+  {
+    draw modular.h5 $fly --model modular & # in the partitioner's order, which takes longest
+    ordering=$!
+    draw fly.h5 $fly --no-order &
+    local whole=$!
+    draw core.h5 $core --no-order
+    wait $whole
+  }
+}
+
+one_gpu() {
+  (
+    lane=0
+    recurrence 1 --graph fly.h5
+    while kill -0 $ordering 2>/dev/null; do sleep 0.2; done
+    recurrence 1 --graph modular.h5
+  ) &
+  local first=$!
+  (
+    lane=1
+    recurrence 1 --graph core.h5
+    recurrence 1 --graph fly.h5 --batch $((32 / ranks))
+  )
+  wait $first
+  (lane=0 && simulation 1 4:8 2000 1) &
+  first=$!
+  (lane=1 && simulation 1 1:8 2000 1)
+  wait $first
+}
+
+all_gpus() {
+  simulation "$ranks" 4:8 2000 1
+  simulation "$ranks" 1:8 2000 1
+  simulation "$ranks" 4:8 1000 "$ranks"
+  for graph in fly core; do # the batch shared out (strong scaling), then the batch of one GPU on each (weak)
+    for batch in 32 $((32 * ranks)); do
+      ((batch % ranks)) || recurrence "$ranks" --graph $graph.h5 --replicas "$ranks" --batch "$batch"
+    done
+  done
+  for graph in fly modular core; do recurrence "$ranks" --graph $graph.h5; done
+  for graph in fly modular core; do bench 12 "$ranks" halo --graph $graph.h5; done
+  recurrence "$ranks" --graph fly.h5 --transport nccl
+  bench 12 "$ranks" halo --graph fly.h5 --transport nccl
+}
+
+if [ "${ONLY:-benches}" = benches ]; then
+  [ "${ONLY:-}" = benches ] && checks=0
+  graphs
+  one_gpu
+  all_gpus
+  cat lines.* >all
+  cat all >>"$results"
+  python3 "$here/gpu/bars.py" all --ranks "$ranks"
+  rm ./*.h5
+fi
+if [ "${ONLY:-checks}" = checks ]; then
+  # shellcheck disable=SC2086
+  python3 "$here/gpu/ranks.py" "$ranks" --seconds $((limit - SECONDS)) ${RANKS_OPTIONS:-} || touch failed
+fi
 echo "$ranks x $gpu, $date, $SECONDS s"
-exit $failed
+[ ! -e failed ]
