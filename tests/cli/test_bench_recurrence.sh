@@ -12,6 +12,14 @@ FASCICLE_SIMD=plain "$FASCICLE" bench recurrence "${shape[@]}" --json >"$work/1"
 [ "$(grep -c '"batch":8,"ranks":2,.*"replicas":2' "$work/4")" = 4 ]
 [ "$(grep -cE '^recurrence +(forward|backward|total|train_step) ' "$work/3")" = 4 ]
 
+# The same graph from a file, drawn once for many benches; ordered, and with another halo.
+"$FASCICLE" generate --nodes 300 --edges 6000 --no-order --output "$work/g.h5" >/dev/null
+"$FASCICLE" generate --nodes 300 --edges 6000 --model modular --parts 2 --output "$work/m.h5" >/dev/null
+"$RANKS" 2 "$FASCICLE" bench recurrence --graph "$work/g.h5" --steps 2 --batch 4 --threads 1 --seconds 0.1 --replicas 2 --json >"$work/5"
+"$RANKS" 2 "$FASCICLE" bench halo --graph "$work/m.h5" --batch 4 --threads 1 --json >"$work/6"
+[ "$(grep -c '"nodes":300,"edges":6000,"batch":4,"ranks":2,.*"graph":"lognormal"' "$work/5")" = 4 ]
+[ "$(grep -c '"edges":6000,.*"graph":"modular, ordered"' "$work/6")" = 11 ]
+
 "$PYTHON" - "$work" <<'PY'
 import json, sys
 lines = [[json.loads(text) for text in open(f"{sys.argv[1]}/{n}")] for n in (1, 2)]
