@@ -13,8 +13,10 @@ shift || true # what is left are options of convert
 input=${files[0]:-} nodes=${files[1]:-}
 output=$(realpath -m "${OUTPUT:-$PWD/quickstart-out}")
 cd "$here/.."
-jobs/setup.sh run
-jobs/build.sh build
+if [ -e CMakeLists.txt ]; then # else these scripts are installed beside a program
+  jobs/setup.sh run
+  jobs/build.sh build
+fi
 # shellcheck source=env.sh
 . jobs/env.sh
 mkdir -p "$output"

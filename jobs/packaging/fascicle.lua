@@ -9,7 +9,11 @@ whatis("Description: recurrent networks and spiking neurons wired by a connectom
 depends_on("openmpi", "hdf5")
 
 prepend_path("PATH", pathJoin(prefix, "bin"))
-prepend_path("LD_LIBRARY_PATH", pathJoin(prefix, "lib"))
-prepend_path("PKG_CONFIG_PATH", pathJoin(prefix, "lib/pkgconfig"))
+local lib = isDir(pathJoin(prefix, "lib64")) and "lib64" or "lib"
+prepend_path("LD_LIBRARY_PATH", pathJoin(prefix, lib))
+prepend_path("PKG_CONFIG_PATH", pathJoin(prefix, lib, "pkgconfig"))
+prepend_path("CMAKE_PREFIX_PATH", prefix)
+prepend_path("PYTHONPATH", pathJoin(prefix, "share/fascicle/jobs/python"))
+prepend_path("PYTHONPATH", pathJoin(prefix, "share/fascicle/jobs/analysis"))
 setenv("FASCICLE", pathJoin(prefix, "bin/fascicle"))
 setenv("FASCICLE_JOBS", pathJoin(prefix, "share/fascicle/jobs"))

@@ -42,8 +42,10 @@ class _Arrays(ctypes.Structure):
 
 def _load():
     here = os.path.dirname(os.path.abspath(__file__))
-    places = [os.environ.get("LIBFASCICLE"), os.path.join(here, "..", "..", "..", "..", "lib", "libfascicle.so"),
-              os.path.join(here, "..", "..", "build", "libfascicle.so"), "libfascicle.so.0"]
+    prefix, source = os.path.join(here, "..", "..", "..", ".."), os.path.join(here, "..", "..")
+    places = [os.environ.get("LIBFASCICLE"), os.path.join(prefix, "lib", "libfascicle.so"),
+              os.path.join(prefix, "lib64", "libfascicle.so"), os.path.join(source, "build", "libfascicle.so"),
+              "libfascicle.so.0"]
     error = None
     for place in filter(None, places):
         try:

@@ -15,7 +15,7 @@ class Fascicle(CMakePackage, CudaPackage):
     depends_on("ninja", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("mpi")
-    depends_on("hdf5+mpi+hl")
+    depends_on("hdf5+mpi")
     depends_on("metis")
     depends_on("jansson")
     depends_on("openssl")
