@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Do two runs have the same spikes? If not: the first difference, and how the numbers part (compare.png, compare.csv).
+"""Do two runs have the same spikes? If not: the first difference, and with --output how the numbers part (PREFIX.png, PREFIX.csv).
 
 Usage: compare.py RUN_A RUN_B [--output PREFIX]      exit code 0 = the same, 1 = different"""
 import argparse
 import sys
 
 import numpy as np
-from fascicle_data import load_spikes, new_figure, save_csv
+from fascicle_data import load_spikes, new_figure, run_script, save_csv
 
 
 def pairs(spikes):
@@ -26,9 +26,9 @@ def first_difference(a, b):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("a")
-    parser.add_argument("b")
-    parser.add_argument("--output")
+    parser.add_argument("a", metavar="RUN_A", help="run folder or spikes.h5")
+    parser.add_argument("b", metavar="RUN_B", help="the other")
+    parser.add_argument("--output", metavar="PREFIX", help="write PREFIX.png and PREFIX.csv: spikes so far, step by step")
     options = parser.parse_args()
     spikes = load_spikes(options.a), load_spikes(options.b)
     a, b = (pairs(s) for s in spikes)
@@ -40,7 +40,7 @@ def main():
         figure, axis = new_figure(figsize=(9, 4))
         axis.plot(steps, np.cumsum(counts[0]), label=options.a)
         axis.plot(steps, np.cumsum(counts[1]), label=options.b, linestyle="--")
-        axis.set(xlabel="step", ylabel="spikes so far")
+        axis.set(xlabel=f"step ({spikes[0].dt_ms:g} ms)", ylabel="spikes so far")
         axis.legend()
         figure.savefig(options.output + ".png", dpi=150)
     if at is None:
@@ -51,4 +51,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

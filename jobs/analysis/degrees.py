@@ -5,7 +5,7 @@ Usage: degrees.py graph.h5 [--output PREFIX]"""
 import argparse
 
 import numpy as np
-from fascicle_data import load_graph, new_figure, save_csv
+from fascicle_data import load_graph, new_figure, run_script, save_csv
 
 
 def survival(degree):
@@ -16,8 +16,8 @@ def survival(degree):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graph")
-    parser.add_argument("--output", default="degrees")
+    parser.add_argument("graph", metavar="GRAPH.h5")
+    parser.add_argument("--output", metavar="PREFIX", default="degrees", help="of the .png and .csv (degrees)")
     options = parser.parse_args()
     graph = load_graph(options.graph)
     figure, axis = new_figure(figsize=(7, 5))
@@ -33,4 +33,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

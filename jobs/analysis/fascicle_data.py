@@ -4,14 +4,29 @@
     graph = load_graph("graph.h5")
     matrix = graph.to_scipy()            # CSR, row = postsynaptic, column = presynaptic
     edges, nodes = graph.to_pandas()
-    spikes = load_spikes("run")          # run folder or SONATA file: .step, .node, .dt_ms
+    spikes = load_spikes("run")          # run folder or SONATA file: .step, .node, .dt_ms, .body_id, .columns
 """
+import csv
 import json
 import os
+import sys
 from dataclasses import dataclass, field
 
 import h5py
 import numpy as np
+
+
+class Unreadable(Exception):
+    """A file that is not there, or not what it is taken for; the text says which and what to do."""
+
+
+def open_h5(path, wanted):
+    """The HDF5 file for reading; `wanted` says what it should be."""
+    if not os.path.exists(path):
+        raise Unreadable(f"{path}: no such file; {wanted} is wanted")
+    if os.path.isdir(path) or not h5py.is_hdf5(path):
+        raise Unreadable(f"{path}: not an HDF5 file; {wanted} is wanted")
+    return h5py.File(path, "r")
 
 
 def text(value):
@@ -59,7 +74,7 @@ def load_columns(group, n_nodes):
     library = group.get("@library", {})
     columns = {}
     for name, dataset in group.items():
-        if not isinstance(dataset, h5py.Dataset) or len(dataset) != n_nodes:
+        if not isinstance(dataset, h5py.Dataset) or len(dataset) != n_nodes or name == "model_type":
             continue
         values = dataset[:]
         if name in library:
@@ -69,7 +84,9 @@ def load_columns(group, n_nodes):
 
 
 def load_graph(path):
-    with h5py.File(path, "r") as file:
+    with open_h5(path, "a graph of `fascicle convert` or `generate`") as file:
+        if "nodes" not in file or "edges" not in file:
+            raise Unreadable(f"{path}: no /nodes and /edges in it; a graph of `fascicle convert` or `generate` is wanted")
         population = next(iter(file["nodes"]))
         nodes = file["nodes"][population]
         edges = file["edges"][next(iter(file["edges"]))]
@@ -99,12 +116,17 @@ class Spikes:
     dt_ms: float
     first_step: int
     n_steps: int
+    body_id: np.ndarray = None  # [nodes] u64, None where the file does not say
+    columns: dict = field(default_factory=dict)  # "type" -> labels per node, where the file has them
+    digest: str = ""  # of the graph
 
 
 def load_spikes(path):
     if os.path.isdir(path):
         path = os.path.join(path, "spikes.h5")
-    with h5py.File(path, "r") as file:
+    with open_h5(path, "a run folder of `fascicle simulate`, or a SONATA spikes file,") as file:
+        if "spikes" not in file:
+            raise Unreadable(f"{path}: no /spikes in it; a run folder of `fascicle simulate` is wanted")
         group = file["spikes"][next(iter(file["spikes"]))]
         dt = float(group.attrs.get("dt_ms", 1.0))
         node = group["node_ids"][:].astype(np.int64)
@@ -114,22 +136,45 @@ def load_spikes(path):
             step = np.rint(group["timestamps"][:] / dt).astype(np.int64)
         first = int(group.attrs.get("first_step", 0))
         last = int(group.attrs.get("last_step", step.max() if len(step) else first))
-        return Spikes(step, node, dt, first, last - first + 1)
+        body_id = file["body_id"][:] if "body_id" in file else None
+        columns = {}
+        if "type" in file and "type_label" in file:
+            columns["type"] = np.array([text(label) for label in file["type_label"][:]], dtype=object)[file["type"][:]]
+        return Spikes(step, node, dt, first, last - first + 1, body_id, columns, text(group.attrs.get("graph_digest", "")))
 
 
 def load_metrics(path):
     """The records of metrics.jsonl (run folder or file), as a list of dictionaries."""
     if os.path.isdir(path):
         path = os.path.join(path, "metrics.jsonl")
+    if not os.path.exists(path):
+        raise Unreadable(f"{path}: no such file; a run folder of `fascicle train` or `simulate` is wanted")
     with open(path) as file:
-        return [json.loads(line) for line in file if line.strip()]
+        try:
+            return [json.loads(line) for line in file if line.strip()]
+        except ValueError as error:
+            raise Unreadable(f"{path}: not lines of JSON ({error}); a metrics.jsonl is wanted") from error
 
 
 def save_csv(path, header, *columns):
-    with open(path, "w") as file:
-        file.write(",".join(header) + "\n")
-        for row in zip(*columns):
-            file.write(",".join(str(value) for value in row) + "\n")
+    """Columns of equal length under a header; texts that hold commas or quotes are quoted."""
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(zip(*columns))
+
+
+def beside(run, name):
+    """`name` in the run folder, or beside its spikes file."""
+    return os.path.join(run if os.path.isdir(run) else os.path.dirname(run), name)
+
+
+def run_script(main):
+    """main(), with one line for what cannot be read or written in place of a traceback."""
+    try:
+        main()
+    except (Unreadable, OSError) as error:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {error}")
 
 
 def new_figure(*shape, **options):

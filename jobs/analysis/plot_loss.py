@@ -10,7 +10,7 @@ import pathlib
 import sys
 
 import numpy as np
-from fascicle_data import load_metrics, new_figure, save_csv
+from fascicle_data import load_metrics, new_figure, run_script, save_csv
 
 
 def curves(folder):
@@ -42,11 +42,11 @@ def draw(axis, colour, name, training, validation):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="+")
-    parser.add_argument("--names", help="comma separated, instead of the folders' names")
-    parser.add_argument("--output", default="loss")
-    parser.add_argument("--title", default="")
-    parser.add_argument("--bigram", type=float, help="draw this loss as a dashed line")
+    parser.add_argument("runs", metavar="RUN_FOLDER", nargs="+", help="of `fascicle train`")
+    parser.add_argument("--names", metavar="A,B", help="in the legend, instead of the folders' names")
+    parser.add_argument("--output", metavar="PREFIX", default="loss", help="of the .png and .csv (loss)")
+    parser.add_argument("--title", default="", help="above the picture")
+    parser.add_argument("--bigram", metavar="NATS", type=float, help="draw this loss as a dashed line")
     options = parser.parse_args()
     names = options.names.split(",") if options.names else [pathlib.Path(run).name for run in options.runs]
     if len(names) != len(options.runs):
@@ -60,7 +60,7 @@ def main():
             rows += [(name, kind, int(step), loss) for step, loss in points.T]
     if options.bigram:
         axis.axhline(options.bigram, color="black", linestyle="--", linewidth=0.8, label=f"bigram {options.bigram}")
-    axis.set(xlabel="step", ylabel="nats per character", title=options.title)
+    axis.set(xlabel="training step", ylabel="loss (nats per character)", title=options.title)
     axis.legend()
     axis.grid(alpha=0.3)
     figure.savefig(options.output + ".png", dpi=130)
@@ -69,4 +69,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -4,11 +4,9 @@
 Usage: raster.py RUN_FOLDER_OR_SPIKES.h5 [--output PREFIX] [--first MS] [--last MS] [--max-neurons N]
 Needs h5py, numpy and matplotlib."""
 import argparse
-import os
-import sys
 
 import numpy as np
-from fascicle_data import load_spikes, new_figure, save_csv
+from fascicle_data import beside, load_spikes, new_figure, run_script, save_csv
 
 
 def choose_neurons(nodes, most):
@@ -26,34 +24,31 @@ def draw(spikes, shown, output, most):
     figure, (raster, rate) = new_figure(2, 1, figsize=(10, 7), sharex=True, gridspec_kw={"height_ratios": [4, 1]})
     size = float(np.clip(20000 / max(1, drawn.sum()), 0.3, 6))
     raster.scatter(step[drawn] * spikes.dt_ms, np.searchsorted(fired, node[drawn]), s=size, c="black", linewidths=0)
-    raster.set_ylabel(f"neuron ({len(fired)} that fired, by node id)")
+    raster.set_ylabel(f"{len(fired)} neurons that fired, by node id")
     raster.set_title(f"{len(step)} spikes of {len(np.unique(node))} neurons")
     first = int(step.min()) if len(step) else 0
     counts = np.bincount(step - first) if len(step) else np.zeros(0, int)
     steps = first + np.arange(len(counts))
     rate.step(steps * spikes.dt_ms, counts, where="mid", color="tab:red", linewidth=0.8)
-    rate.set(ylabel="spikes a step", xlabel="time (ms)")
+    rate.set(ylabel=f"spikes per step\n({spikes.dt_ms:g} ms)", xlabel="time (ms)")
     figure.savefig(output + ".png", dpi=150)
     save_csv(output + ".csv", ("step", "spikes"), steps, counts)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run")
-    parser.add_argument("--output", help="prefix of the .png and .csv; default: raster beside the spikes")
-    parser.add_argument("--first", type=float, default=-np.inf, help="ms")
-    parser.add_argument("--last", type=float, default=np.inf, help="ms")
-    parser.add_argument("--max-neurons", type=int, default=2000)
+    parser.add_argument("run", metavar="RUN", help="run folder of `fascicle simulate`, or a SONATA spikes file")
+    parser.add_argument("--output", metavar="PREFIX", help="of the .png and .csv (raster beside the spikes)")
+    parser.add_argument("--first", metavar="MS", type=float, default=-np.inf, help="draw from this time on")
+    parser.add_argument("--last", metavar="MS", type=float, default=np.inf, help="draw up to this time")
+    parser.add_argument("--max-neurons", metavar="N", type=int, default=2000, help="lines of the raster at most (2000)")
     options = parser.parse_args()
-    path = os.path.join(options.run, "spikes.h5") if os.path.isdir(options.run) else options.run
-    if not os.path.exists(path):
-        sys.exit(f"raster.py: {path}: no such file; give a run folder of `fascicle simulate`, or a SONATA spikes file")
-    spikes = load_spikes(path)
+    spikes = load_spikes(options.run)
     shown = (spikes.step * spikes.dt_ms >= options.first) & (spikes.step * spikes.dt_ms <= options.last)
-    output = options.output or os.path.join(os.path.dirname(path) or ".", "raster")
+    output = options.output or beside(options.run, "raster")
     draw(spikes, shown, output, options.max_neurons)
     print(f"raster.py: {shown.sum()} spikes drawn in {output}.png")
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -7,13 +7,12 @@ import argparse
 import json
 import sys
 
-import h5py
 import numpy as np
-from fascicle_data import new_figure, save_csv, text
+from fascicle_data import new_figure, open_h5, run_script, save_csv, text
 
 
 def load(path):
-    with h5py.File(path, "r") as file:
+    with open_h5(path, "a checkpoint of `fascicle train`") as file:
         if "edge/theta" not in file:
             sys.exit(f"weights.py: {path}: no edge/theta in it; give a checkpoint of `fascicle train`")
         return json.loads(text(file.attrs["meta"])), file["edge/theta"][:]
@@ -33,9 +32,9 @@ def summary(before, after):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("before")
-    parser.add_argument("after")
-    parser.add_argument("--output", default="weights")
+    parser.add_argument("before", metavar="CHECKPOINT_BEFORE", help="such as run/checkpoints/step_00001000.h5")
+    parser.add_argument("after", metavar="CHECKPOINT_AFTER", help="a later one")
+    parser.add_argument("--output", metavar="PREFIX", default="weights", help="of the .png and .csv (weights)")
     options = parser.parse_args()
     (first, before), (second, after) = load(options.before), load(options.after)
     for key in ("graph_digest", "order_digest"):
@@ -47,7 +46,7 @@ def main():
     bins = np.linspace(*np.percentile(np.concatenate([before, after]), [0.1, 99.9]), 120)
     values.hist(before, bins, histtype="step", label=f"step {first['step']}")
     values.hist(after, bins, histtype="step", label=f"step {second['step']}")
-    values.set(xlabel="theta", ylabel="edges", title="values")
+    values.set(xlabel="theta (dimensionless)", ylabel="edges", title="values")
     values.legend()
     change.hist(after - before, 120, color="tab:red")
     change.set(xlabel="change of theta", ylabel="edges", yscale="log", title="change")
@@ -56,4 +55,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -76,6 +76,24 @@ with tempfile.TemporaryDirectory() as work:
         assert fired == int(row["spikes"]) and abs(fired / len(mine) / 0.2 - float(row["rate_hz"])) < 1e-9, row
     assert is_png(f"{work}/rates.png")
     assert "it has" in script("rates.py", f"{work}/a", "--graph", path, "--by", "colour", code=1)
+    script("rates.py", f"{work}/a")  # types from the spikes themselves
+    with open(f"{work}/a/rates_by_type.csv") as alone, open(f"{work}/rates.csv") as with_graph:
+        assert alone.read() == with_graph.read()
+
+    # Labels with commas and quotes come back whole; another graph is refused; what cannot be read is one line.
+    with open(f"{work}/edges.csv", "w") as edges, open(f"{work}/nodes.csv", "w") as nodes:
+        edges.write("pre,post,weight\n1,2,500\n2,1,500\n")
+        nodes.write('bodyId,type\n1,"LC4, ""giant"""\n2,DNp01\n')
+    run(1, "convert", "--edges", f"{work}/edges.csv", "--nodes", f"{work}/nodes.csv", "--output", f"{work}/two.h5")
+    run(1, "simulate", f"{work}/two.h5", "--config", config, "--steps", 100, "--output", f"{work}/two")
+    script("rates.py", f"{work}/two")
+    assert {row["type"] for row in rows(f"{work}/two/rates_by_type.csv")} == {'LC4, "giant"', "DNp01"}
+    assert "graph_digest" in script("rates.py", f"{work}/two", "--graph", path, code=1)
+    for name, *words in (["raster.py", f"{work}/none"], ["rates.py", config], ["degrees.py", f"{work}/a/spikes.h5"],
+                         ["plot_loss.py", f"{work}/none"], ["weights.py", path, path], ["compare.py", path, path],
+                         ["raster.py", f"{work}/a", "--output", f"{work}/none/raster"]):
+        error = script(name, *words, code=1)
+        assert error.count("\n") == 1 and error.startswith(name + ": ") and "/" in error, error
 
     assert "the same" in script("compare.py", f"{work}/a", f"{work}/b", "--output", f"{work}/compare")
     assert is_png(f"{work}/compare.png") and rows(f"{work}/compare.csv")
