@@ -277,12 +277,14 @@ static const char *take_indices(const struct arrow_cursor *c, int64_t n, struct 
 /* Text into ids or counts, where these are wanted. */
 static void parse_text(const struct arrow_cursor *c, int64_t n, struct arrow_room *room,
                        struct arrow_fault *fault) {
-  for (int64_t i = 0; i < n && c->kind != TABLE_TEXT; i++) {
+  if (c->kind == TABLE_TEXT && c->dictionary) return; /* looked at when it was read */
+  for (int64_t i = 0; i < n; i++) {
     const struct span s = table_text(&room->column, i);
-    const char *wrong =
-        c->kind == TABLE_ID ? span_id(s, &room->column.id[i]) : span_count(s, &room->column.count[i]);
+    const char *wrong = c->kind == TABLE_ID      ? span_id(s, &room->column.id[i])
+                        : c->kind == TABLE_COUNT ? span_count(s, &room->column.count[i])
+                                                 : span_text(s);
     if (!wrong) continue;
-    char what[240];
+    char what[sizeof fault->what];
     snprintf(what, sizeof what, "%s: %s", span_shown(s), wrong);
     set_fault(fault, i, what);
     return;

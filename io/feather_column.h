@@ -12,7 +12,7 @@ enum { ARROW_WINDOW = 1 << 17 };
 struct arrow_fault {
   bool found;
   int64_t row; /* within the window, from 0; -1: not one row's fault */
-  char what[320];
+  char what[400];
 };
 
 /* Room for a window, kept from batch to batch. */

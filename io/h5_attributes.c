@@ -98,7 +98,8 @@ char *h5_text(struct h5_file *file, const char *at, const char *name) {
     CHECK_H5(file, name, H5Aread(attribute, type, text));
   }
   H5Sclose(space), H5Tclose(type), H5Aclose(attribute);
-  if (text && !json_can_hold(text)) h5_refuse(file, name, "the file is damaged: this text is not UTF-8");
+  if (text && !json_can_hold(text, (int64_t)strlen(text)))
+    h5_refuse(file, name, "the file is damaged: this text is not UTF-8");
   return text;
 }
 

@@ -56,12 +56,25 @@ static struct status find_reader(struct table *t, const char *head, int64_t n) {
   return failure(EXIT_INPUT, "%s: neither delimited text nor Feather (Arrow IPC)", t->path);
 }
 
+/* Names of columns end up in JSON. */
+static struct status check_names(const struct table *t) {
+  for (int i = 0; i < t->n_columns; i++) {
+    const struct span name = {t->name[i], (int64_t)strlen(t->name[i])};
+    const char *wrong = span_text(name);
+    if (wrong)
+      return failure(EXIT_INPUT, "%s: the name of column %d is %s: %s", t->path, i + 1, span_shown(name),
+                     wrong);
+  }
+  return fine();
+}
+
 static struct status open_table(struct table *t, const struct table_format *format) {
   char head[HEAD];
   int64_t n = 0;
   TRY(open_file(t, head, &n));
   TRY(find_reader(t, head, n));
-  return t->reader->open(t, format);
+  TRY(t->reader->open(t, format));
+  return check_names(t);
 }
 
 struct status table_open(const char *path, const struct table_format *format, struct table **table) {

@@ -62,6 +62,8 @@ struct table_facts {
   char sha256[DIGEST_TEXT];
 };
 
+/* Texts (TABLE_TEXT, names of columns) are UTF-8 without zero bytes; others are refused with their row. */
+
 struct table;
 
 struct status table_open(const char *path, const struct table_format *format, struct table **table);

@@ -1,5 +1,7 @@
-/* Numbers written as text, exactly: digits never pass through a double unless they were written as one. */
+/* Numbers written as text, exactly: digits never pass through a double unless they were written as one. And
+ * what may be text at all. */
 #include "table_reader.h"
+#include "json.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -81,18 +83,32 @@ const char *span_count(struct span s, int64_t *count) {
   return (double)*count == d ? NULL : "a whole number is wanted, not a fraction";
 }
 
+const char *span_text(struct span s) {
+  unsigned char high = 0;
+  for (int64_t i = 0; i < s.n; i++) high |= (unsigned char)s.at[i];
+  if (high >= 0x80 && !json_can_hold(s.at, s.n))
+    return "not UTF-8; write the table anew in UTF-8 (iconv -f LATIN1 -t UTF-8, if it is Latin-1)";
+  return s.n && memchr(s.at, 0, (size_t)s.n) ? "a zero byte does not belong in text" : NULL;
+}
+
 const char *span_shown(struct span s) {
-  static _Thread_local char text[4][140];
+  enum { MOST = 60, ESCAPED = 4, MARKS = 8 };
+  static _Thread_local char text[4][ESCAPED * MOST + MARKS];
   static _Thread_local int turn;
+  const bool utf8 = json_can_hold(s.at, s.n);
   char *to = text[turn++ & 3];
   int n = 0;
   to[n++] = '\'';
-  for (int64_t i = 0; i < s.n && i < 60; i++)
-    if (s.at[i] == '\t')
+  for (int64_t i = 0; i < s.n && i < MOST; i++) {
+    const unsigned char c = (unsigned char)s.at[i];
+    if (c == '\t')
       to[n++] = '\\', to[n++] = 't';
+    else if (c >= 0x80 && !utf8)
+      n += sprintf(to + n, "\\x%02X", c);
     else
-      to[n++] = iscntrl((unsigned char)s.at[i]) ? '?' : s.at[i];
-  if (s.n > 60) n += sprintf(to + n, "...");
+      to[n++] = iscntrl(c) ? '?' : s.at[i];
+  }
+  if (s.n > MOST) n += sprintf(to + n, "...");
   to[n++] = '\'';
   to[n] = 0;
   return to;

@@ -44,8 +44,13 @@ bool span_is_number(struct span s);
 const char *span_id(struct span s, uint64_t *id);
 const char *span_count(struct span s, int64_t *count);
 
-/* A value for a message: at most 60 bytes, a tab as \t, other control bytes as '?', in quotes. Rotating
- * static buffers. */
+/* ---- text ---- */
+
+/* NULL when it is UTF-8 without zero bytes, else what is wrong. */
+const char *span_text(struct span s);
+
+/* A value for a message: at most 60 bytes, a tab as \t, other control bytes as '?', what is not UTF-8 as
+ * \xE9, in quotes. Rotating static buffers. */
 const char *span_shown(struct span s);
 
 #endif

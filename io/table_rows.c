@@ -140,7 +140,7 @@ void piece_free(struct piece *p, int n_wants) {
   row_free(&p->row);
 }
 
-static void take_text(struct piece *p, int want, struct span s, bool doubled) {
+static const char *take_text(struct piece *p, int want, struct span s, bool doubled) {
   struct table_column *c = &p->column[want];
   const int64_t at = c->at[p->rows];
   if (at + s.n > p->text_capacity[want]) {
@@ -148,6 +148,7 @@ static void take_text(struct piece *p, int want, struct span s, bool doubled) {
     c->text = mem_grow(c->text, p->text_capacity[want], 1);
   }
   c->at[p->rows + 1] = at + (s.n ? field_copy(s, doubled, c->text + at) : 0);
+  return span_text(table_text(c, p->rows));
 }
 
 static void set_fault(struct piece *p, const char *what) {
@@ -162,11 +163,11 @@ static void take_value(struct piece *p, const struct table *t, int want) {
   switch (w->kind) {
   case TABLE_ID: wrong = span_id(s, &p->column[want].id[p->rows]); break;
   case TABLE_COUNT: wrong = span_count(s, &p->column[want].count[p->rows]); break;
-  case TABLE_TEXT: take_text(p, want, s, p->row.doubled[w->column]); break;
+  case TABLE_TEXT: wrong = take_text(p, want, s, p->row.doubled[w->column]); break;
   }
   if (!wrong) return;
   const char *name = t->name[w->column];
-  char what[600];
+  char what[sizeof p->fault.what];
   snprintf(what, sizeof what, "column %s is %s: %s", span_shown((struct span){name, (int64_t)strlen(name)}),
            span_shown(s), wrong);
   set_fault(p, what);

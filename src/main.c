@@ -27,9 +27,13 @@ static const struct verb *find_verb(const char *name) {
   return NULL;
 }
 
+static bool is_help(const char *word) {
+  return !strcmp(word, "--help") || !strcmp(word, "-h");
+}
+
 static bool wants_help(int argc, char **argv) {
   for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
-    if (!strcmp(argv[i], "--help")) return true;
+    if (is_help(argv[i])) return true;
   return false;
 }
 
@@ -48,7 +52,7 @@ static void meet(const struct comm *world) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+  if (argc < 2 || is_help(argv[1]) || !strcmp(argv[1], "help")) {
     print_usage();
     return argc < 2 ? EXIT_USAGE : EXIT_FINE;
   }

@@ -1,4 +1,5 @@
 #include "options.h"
+#include "json.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,6 +41,34 @@ static const struct option *find(const struct option *options, int n, const char
   for (int i = 0; i < n; i++)
     if (strlen(options[i].name) == length && !strncmp(options[i].name, name, length)) return &options[i];
   return NULL;
+}
+
+/* Letters to add, drop or change between two words of at most 31 bytes: d[i][j] of their first i and j. */
+static int distance(const char *a, const char *b, size_t n_b) {
+  enum { MOST = 32 };
+  const size_t n_a = strlen(a);
+  if (n_a >= MOST || n_b >= MOST) return MOST;
+  int d[MOST][MOST];
+  for (size_t i = 0; i <= n_a; i++)
+    for (size_t j = 0; j <= n_b; j++) {
+      d[i][j] = (int)(i + j);
+      if (!i || !j) continue;
+      const int change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+      const int one = 1 + (d[i - 1][j] < d[i][j - 1] ? d[i - 1][j] : d[i][j - 1]);
+      d[i][j] = change < one ? change : one;
+    }
+  return d[n_a][n_b];
+}
+
+/* The option that was probably meant; NULL when none is near. */
+static const struct option *nearest(const struct option *options, int n, const char *name, size_t length) {
+  const struct option *best = NULL;
+  int least = 3;
+  for (int i = 0; i < n; i++) {
+    const int d = distance(options[i].name, name, length);
+    if (d < least) least = d, best = &options[i];
+  }
+  return best;
 }
 
 /* Is the value one of "a|b|c"? */
@@ -95,9 +124,12 @@ static struct status take_word(const struct usage *u, const struct option *optio
   const char *name = argv[*i] + 2, *equals = strchr(name, '=');
   const size_t length = equals ? (size_t)(equals - name) : strlen(name);
   const struct option *o = find(options, n, name, length);
-  if (!o)
-    return failure(EXIT_USAGE, "%s: unknown option --%.*s; `fascicle %s --help` lists them", u->verb,
-                   (int)length, name, u->verb);
+  if (!o) {
+    const struct option *meant = nearest(options, n, name, length);
+    return failure(EXIT_USAGE, "%s: unknown option --%.*s; %s%s%s`fascicle %s --help` lists them", u->verb,
+                   (int)length, name, meant ? "is --" : "", meant ? meant->name : "", meant ? " meant? " : "",
+                   u->verb);
+  }
   if (o->kind == OPTION_FLAG)
     return equals ? failure(EXIT_USAGE, "--%s takes no value", o->name) : take(o, "");
   if (equals) return take(o, equals + 1);
@@ -107,8 +139,12 @@ static struct status take_word(const struct usage *u, const struct option *optio
 
 struct status options_parse(const struct usage *u, const struct option *options, int n, int argc, char **argv,
                             const char **operand, int min_operands, int max_operands) {
+  for (int i = 1; i < argc; i++) /* words end up in JSON: configurations, provenance */
+    if (!json_can_hold(argv[i], (int64_t)strlen(argv[i])))
+      return failure(EXIT_USAGE, "%s: word %d, '%s', is not UTF-8; rename the file, or set a UTF-8 locale",
+                     u->verb, i, argv[i]);
   for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
-    if (!strcmp(argv[i], "--help")) {
+    if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
       print_help(u, options, n);
       return failure(HELP_SHOWN, "help");
     }

@@ -39,8 +39,8 @@ enum { HELP_SHOWN = -1 }; /* the status code that options_parse returns after --
 
 /* Parse argv[1..]; operands go to `operand` [max_operands], their number must lie in min..max. The `=` form
  * and "--" work.
- * --help prints to stdout and returns HELP_SHOWN. Wrong words: EXIT_USAGE with the option, the value and what
- * is allowed. */
+ * --help (-h) prints to stdout and returns HELP_SHOWN. Wrong words: EXIT_USAGE with the option, the value and
+ * what is allowed; words must be UTF-8. */
 struct status options_parse(const struct usage *usage, const struct option *options, int n, int argc,
                             char **argv, const char **operand, int min_operands, int max_operands);
 

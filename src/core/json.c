@@ -148,8 +148,8 @@ struct status json_big_id(const json_t *value, const char *where, uint64_t *id) 
                  shown(value));
 }
 
-bool json_can_hold(const char *text) {
-  json_t *string = json_string(text);
+bool json_can_hold(const char *text, int64_t n) {
+  json_t *string = json_stringn(n ? text : "", (size_t)n);
   json_decref(string);
   return string;
 }

@@ -31,8 +31,8 @@ struct status json_set_path(json_t *object, const char *assignment);
 /* An integer that may be too large for a double: a JSON integer, or a string of digits. */
 struct status json_big_id(const json_t *value, const char *where, uint64_t *id);
 
-/* Whether JSON can hold the text: it is UTF-8. */
-bool json_can_hold(const char *text);
+/* Whether JSON can hold a text of n bytes: it is UTF-8. */
+bool json_can_hold(const char *text, int64_t n);
 
 /* Text with sorted keys and 2-space indent, ending in a newline; free() it. */
 char *json_pretty(const json_t *json);

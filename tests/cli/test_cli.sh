@@ -30,6 +30,10 @@ for verb in "${verbs[@]}"; do
   wrong 2 "unknown option --nonsense" "$verb" --nonsense
 done
 wrong 2 "unknown verb 'nonsense'" nonsense
+wrong 2 "is --output meant?" simulate --ouput run
+wrong 2 "word 2, " inspect --header $'\xe9'
+"$FASCICLE" simulate -h | cmp - <("$FASCICLE" simulate --help) || fail "-h is not --help"
+"$FASCICLE" help | cmp - <("$FASCICLE" --help) || fail "help is not --help"
 "$FASCICLE" --version | grep -q '^version' || fail "--version"
 check='import json, sys; facts = json.load(sys.stdin); assert facts["program"] == "fascicle" and facts["ranks"] == int(sys.argv[1])'
 "$FASCICLE" info --json | "$PYTHON" -c "$check" 1

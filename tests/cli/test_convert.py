@@ -199,6 +199,24 @@ def test_layouts():
     refused(INPUT, ["more than once", "position"], "--edges", write("t", "body_pre,body_pre,weight\n1,2,3\n"))
 
 
+def test_encodings():
+    """Texts in use must be UTF-8: another encoding is refused by row, never guessed, never dropped."""
+    edges = write("u.csv", "pre,post,weight\n1,2,3\n2,1,4\n")
+    with open(path("latin.csv"), "wb") as file:
+        file.write("bodyId,type,class\n1,x,y\n2,Purkinjé,z\n".encode("latin-1"))
+    refused(INPUT, ["latin.csv: row 2 (line 3): column 'type' is 'Purkinj\\xE9'", "not UTF-8", "iconv"],
+            "--edges", edges, "--nodes", path("latin.csv"))
+    good("--edges", edges, "--nodes", path("latin.csv"), "--node-columns", "type=class")  # it is not looked at
+    with open(path("head.csv"), "wb") as file:
+        file.write("bodyId,größe\n1,x\n".encode("latin-1"))
+    refused(INPUT, ["the name of column 2 is 'gr\\xF6\\xDFe'", "not UTF-8"], "--edges", edges, "--nodes", path("head.csv"))
+    with open(path("names.csv"), "wb") as file:
+        file.write("pre,post,weight\na,b,1\nb,café,1\n".encode("latin-1"))
+    refused(INPUT, ["row 2 (line 3): column 'post' is 'caf\\xE9'"], "--edges", path("names.csv"))
+    text = write("utf8.csv", "bodyId,type\n1,Purkinjé\n2,錐体\n")
+    check("kept", good("--edges", edges, "--nodes", text)[1].columns["type"], ["Purkinjé", "錐体"])
+
+
 def test_names_of_columns():
     """FlyWire's tables are taken as they come; among several known names the first wins, whatever its place."""
     a, b, c = 720575940596125868, 720575940608552405, 720575940611348834

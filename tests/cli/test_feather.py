@@ -176,11 +176,18 @@ def make_texts():
                 expect(path, [("b", "text"), ("a", "text")])
         numbers = pa.array([str(v) if "string" in str(kind) else str(v).encode() for v in (5, 2**63, 7)], kind)
         expect(write(f"number_{kind}", pa.table({"n": numbers})), [("n", "id"), ("n", "text")])
+        if "binary" in str(kind):
+            latin = pa.array([b"x" * 20, "thirteen byté".encode("latin-1")], kind)
+            refuse(write(f"latin_{kind}", pa.table({"t": latin})), [("t", "text")], "row 2 ", "'thirteen byt\\xE9'", "not UTF-8")
+        zero = pa.array([b"x", b"a\0b"], pa.binary()).cast(kind)
+        refuse(write(f"zero_{kind}", pa.table({"t": zero})), [("t", "text")], "row 2 ", "zero byte")
         wrong = pa.array([b"5", b"x7"], pa.binary()).cast(pa.binary())
         refuse(write("number_wrong", pa.table({"n": wrong})), [("n", "id")], "row 2 ", "'x7'")
 
 
 def make_dictionaries():
+    latin = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1]), pa.array([b"caf\xc3\xa9", b"caf\xe9"]))
+    refuse(write("latin_words", pa.table({"t": latin})), [("t", "text")], "dictionary batch 1", "'caf\\xE9'", "not UTF-8")
     indices = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
     values = [pa.utf8(), pa.large_utf8(), pa.string_view(), pa.int64(), pa.binary()]
     for index in indices:
