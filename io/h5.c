@@ -455,6 +455,8 @@ static void refuse_strange(struct h5_file *file, const char *path, hid_t set, co
   if (shape->type == F_OTHER) h5_refuse(file, path, "does not hold numbers of a type that fascicle writes");
   if (!shape->whole) h5_refuse(file, path, "was never written, or not all of it, or lies in another file");
   if (shape->chunk_bytes > H5_MOST_CHUNK) h5_refuse(file, path, "is stored in larger chunks than ours");
+  if (h5_crumbles(shape))
+    h5_refuse(file, path, "is stored in too many too small chunks; rechunk it with h5repack");
   const hid_t made = CHECK_H5(file, path, H5Dget_create_plist(set));
   const int n = (int)CHECK_H5(file, path, H5Pget_nfilters(made));
   for (int i = 0; i < n; i++)

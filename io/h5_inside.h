@@ -38,6 +38,9 @@ struct h5_shape h5_shape_of(struct h5_file *file, const char *path, hid_t set);
 /* The i-th filter of a dataset's creation list. */
 int h5_filter(hid_t made, int i);
 
+/* Too many too small chunks: the library takes nearly a kilobyte for each one that a call touches. */
+bool h5_crumbles(const struct h5_shape *shape);
+
 /* True when the dataset is packed as ours are and holds native elements of `type`: then h5_read_packed may.
  */
 bool h5_is_packed(struct h5_file *file, const char *path, hid_t set, enum ftype type, int64_t *chunk_rows);

@@ -90,6 +90,13 @@ int h5_filter(hid_t made, int i) {
   return H5Pget_filter2(made, (unsigned)i, &flags, &none, NULL, 0, NULL, &config);
 }
 
+bool h5_crumbles(const struct h5_shape *shape) {
+  enum { MOST_CHUNKS = 1 << 16, LEAST_BYTES = 1024 };
+  const int64_t bytes = shape->n * shape->width * (int64_t)ftype_bytes(shape->type);
+  return shape->chunk_bytes > 0 && shape->chunk_bytes < LEAST_BYTES &&
+         bytes / shape->chunk_bytes > MOST_CHUNKS;
+}
+
 bool h5_is_packed(struct h5_file *file, const char *path, hid_t set, enum ftype type, int64_t *chunk_rows) {
   const hid_t layout = CHECK_H5(file, path, H5Dget_create_plist(set));
   const hid_t stored = CHECK_H5(file, path, H5Dget_type(set)),

@@ -6,6 +6,7 @@
 #include "trained.h"
 #include "verbs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,11 @@ static struct status evaluate(struct trained *t, const struct evaluate_request *
   text_free(&text);
   struct evaluation e = {0};
   if (!s.code) s = score(t, r, token, path, &range, &e);
+  if (!s.code && !isfinite(e.nats))
+    s = failure(
+        EXIT_INPUT,
+        "%.600s: the loss on %.300s is not finite: the model has diverged; take an earlier checkpoint",
+        t->path, path);
   if (!s.code) print(t, r, path, &range, &e);
   mem_free(token);
   return s;

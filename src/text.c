@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+bool text_is_code(uint32_t code) {
+  return code <= HIGHEST_CODE && (code < 0xD800 || code > 0xDFFF);
+}
+
 /* Length of a sequence by its first byte; 0 when no sequence starts so. */
 static int sequence_length(unsigned char c) {
   return c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
@@ -21,7 +25,7 @@ static int decode_one(const unsigned char *s, int64_t left, uint32_t *code) {
     if ((s[i] & 0xC0) != 0x80) return 0;
     c = c << 6 | (s[i] & 0x3F);
   }
-  if (c < smallest[n] || c > HIGHEST_CODE || (c >= 0xD800 && c < 0xE000)) return 0;
+  if (c < smallest[n] || !text_is_code(c)) return 0;
   *code = c;
   return n;
 }

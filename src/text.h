@@ -23,6 +23,9 @@ void text_free(struct text *text);
 
 enum { MAX_VOCABULARY = 65536, HIGHEST_CODE = 0x10FFFF };
 
+/* Whether UTF-8 has this code point. */
+bool text_is_code(uint32_t code);
+
 struct vocabulary {
   int n;
   uint32_t *code; /* [n] ascending */

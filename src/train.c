@@ -64,9 +64,11 @@ static struct status configure(struct training *t, const struct request_line *li
   return fine();
 }
 
-/* A path that still leads there from another folder; as given when it cannot be resolved. */
+/* A path that still leads there from another folder; as given when it cannot be resolved, or when
+ * checkpoints, which are to tell it, cannot hold it. */
 static const char *absolute(const struct comm *world, const char *path, char to[FILE_PATH]) {
-  if (world->rank == 0 && !realpath(path, to)) snprintf(to, FILE_PATH, "%s", path);
+  if (world->rank == 0 && (!realpath(path, to) || !json_can_hold(to, (int64_t)strlen(to))))
+    snprintf(to, FILE_PATH, "%s", path);
   comm_share(world, to, FILE_PATH, 0);
   return to;
 }

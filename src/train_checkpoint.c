@@ -101,6 +101,13 @@ static struct status no_meta(const char *path) {
   return failure(EXIT_INPUT, "%s: its description is not that of a training checkpoint; it is damaged", path);
 }
 
+/* Counts that a run can have come to, and sums that can go on. */
+static bool can_be(const struct progress_of_training *p) {
+  const double largest = 1e300;
+  return p->step >= 0 && p->best_step >= 0 && p->best_step <= p->step && p->loss_steps >= 0 &&
+         p->loss_steps <= p->step && fabs(p->loss_sum) < largest;
+}
+
 static struct status read_meta(const char *path, struct train_meta *m) {
   TRY(json_from_text(m->text, path, &m->json));
   const json_t *j = m->json;
@@ -118,7 +125,7 @@ static struct status read_meta(const char *path, struct train_meta *m) {
                                     .loss_sum = json_number_value(json_object_get(j, "loss_sum")),
                                     .loss_steps = json_integer_value(json_object_get(j, "loss_steps"))};
   const bool whole = json_is_object(m->config) && m->graph && m->graph_digest && m->order_digest &&
-                     m->corpus && m->corpus_sha256;
+                     m->corpus && m->corpus_sha256 && can_be(&m->progress);
   return whole ? fine() : no_meta(path);
 }
 

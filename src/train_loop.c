@@ -82,11 +82,12 @@ static void record_step(struct training *t, const struct step_result *r) {
   const double edges = steps * (double)t->network.facts.n_edges * (double)c->batch *
                        (double)(c->steps_per_window * c->microsteps);
   rundir_record(&t->dir,
-                json_pack("{s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "record",
-                          "step", "step", (json_int_t)t->done.step, "loss", loss, "bits", loss / log(2),
-                          "gradient_norm", r->norm, "lr_edges", factor * c->optimizer.lr_edges, "lr_adapters",
-                          factor * c->optimizer.lr_adapters, "saturated", activity.saturated, "mean_leak",
-                          activity.mean_leak, "steps_per_s", steps, "edges_per_s", edges,
+                json_pack("{s:s, s:I, s:o, s:o, s:f, s:f, s:f, s:o, s:o, s:f, s:f, s:I, s:I}", "record",
+                          "step", "step", (json_int_t)t->done.step, "loss", json_finite(loss), "bits",
+                          json_finite(loss / log(2)), "gradient_norm", r->norm, "lr_edges",
+                          factor * c->optimizer.lr_edges, "lr_adapters", factor * c->optimizer.lr_adapters,
+                          "saturated", json_finite(activity.saturated), "mean_leak",
+                          json_finite(activity.mean_leak), "steps_per_s", steps, "edges_per_s", edges,
                           "sent_bytes_per_step", (json_int_t)rnn_sent_bytes(&t->rnn), "peak_bytes",
                           (json_int_t)t->job->backend->peak()));
   t->done.loss_sum = 0, t->done.loss_steps = 0;

@@ -4,6 +4,7 @@
 #include "train_blocks.h"
 #include "train_checkpoint.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ struct places {
   bool same_order;      /* one run, as they stand */
   int64_t *row_of_node; /* of the checkpoint's ordering */
   int64_t *edge_of_row; /* [n_nodes + 1] of the checkpoint's ordering */
+  int64_t impossible;   /* values read so far that no training leaves behind */
 };
 
 /* ---- the checkpoint's ordering ---- */
@@ -158,13 +160,21 @@ static struct status read_rows(const struct comm *world, struct fields_file *fil
   return s;
 }
 
-static struct status read_block(const struct comm *world, struct fields_file *file, const struct places *p,
+/* Values that no checkpoint of ours holds: not finite, or a negative mean of squares. */
+static int64_t impossible(const float *x, int64_t n, bool squares) {
+  int64_t bad = 0;
+  for (int64_t i = 0; i < n; i++) bad += !isfinite(x[i]) || (squares && x[i] < 0);
+  return bad;
+}
+
+static struct status read_block(const struct comm *world, struct fields_file *file, struct places *p,
                                 struct rnn *rnn, int block, int kind) {
   char name[BLOCK_NAME];
   const struct field field = block_field(rnn, block, kind, name);
   const int64_t n = rnn->at.at[block + 1] - rnn->at.at[block];
   float *host = NEW(float, n);
   const struct status s = read_rows(world, file, p, block_forms[block].place, field, host);
+  if (!s.code) p->impossible += impossible(host, n, kind == 2);
   if (!s.code && block == MODEL_EDGES) {
     float *ours = NEW(float, n);
     edges_from_file(rnn->network, host, ours);
@@ -179,7 +189,7 @@ static struct status read_block(const struct comm *world, struct fields_file *fi
 }
 
 /* Our columns of the carried state. */
-static struct status read_carried(const struct comm *world, struct fields_file *file, const struct places *p,
+static struct status read_carried(const struct comm *world, struct fields_file *file, struct places *p,
                                   const struct rnn *rnn, int64_t batch, float *carried) {
   const struct network *n = rnn->network;
   const int64_t n_own = n->graph.n_own;
@@ -194,6 +204,7 @@ static struct status read_carried(const struct comm *world, struct fields_file *
                                     rows);
   int64_t first, width;
   rnn_share(batch, rnn->grid, &first, &width);
+  if (!s.code) p->impossible += impossible(rows, n_own * batch, false);
   if (!s.code)
     for (int64_t i = 0; i < n_own; i++)
       for (int64_t b = 0; b < width; b++) carried[i * width + b] = rows[i * batch + first + b];
@@ -222,8 +233,15 @@ struct status train_checkpoint_load(const struct comm *world, const char *path, 
     for (int b = 0; b < MODEL_BLOCKS && !s.code; b++) s = read_block(world, file, &p, rnn, b, kind);
   if (!s.code && carried) s = read_carried(world, file, &p, rnn, batch, carried);
   places_free(&p);
-  if (!s.code) rnn_refresh(rnn);
-  return s;
+  TRY(s);
+  comm_sum_i64(world, &p.impossible, 1);
+  if (p.impossible)
+    return failure(EXIT_INPUT,
+                   "%s: the checkpoint is damaged: it holds values that are not finite, or negative where "
+                   "none can be; take an earlier one",
+                   path);
+  rnn_refresh(rnn);
+  return fine();
 }
 
 struct status train_checkpoint_vocabulary(const struct comm *world, struct fields_file *file,
@@ -242,9 +260,9 @@ struct status train_checkpoint_vocabulary(const struct comm *world, struct field
                                   .width = 1,
                                   .data = vocabulary->code}));
   for (int64_t i = 0; i < n; i++)
-    if (vocabulary->code[i] > HIGHEST_CODE || (i && vocabulary->code[i] <= vocabulary->code[i - 1]))
+    if (!text_is_code(vocabulary->code[i]) || (i && vocabulary->code[i] <= vocabulary->code[i - 1]))
       return failure(EXIT_INPUT,
-                     "the checkpoint is damaged: its vocabulary does not ascend at character %lld",
+                     "the checkpoint is damaged: its vocabulary is not in order at character %lld",
                      (long long)i);
   return fine();
 }

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,6 +153,10 @@ bool json_can_hold(const char *text, int64_t n) {
   json_t *string = json_stringn(n ? text : "", (size_t)n);
   json_decref(string);
   return string;
+}
+
+json_t *json_finite(double x) {
+  return isfinite(x) ? json_real(x) : json_null();
 }
 
 char *json_pretty(const json_t *json) {

@@ -34,6 +34,9 @@ struct status json_big_id(const json_t *value, const char *where, uint64_t *id);
 /* Whether JSON can hold a text of n bytes: it is UTF-8. */
 bool json_can_hold(const char *text, int64_t n);
 
+/* The number; null where it is not finite, which JSON has no word for. A new reference. */
+json_t *json_finite(double x);
+
 /* Text with sorted keys and 2-space indent, ending in a newline; free() it. */
 char *json_pretty(const json_t *json);
 

@@ -54,6 +54,7 @@ static void use_train(uint8_t how, const char *graph) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct input in = {data, size};
+  fuzz_begin(data, size);
   const bool lif = take8(&in) & 1;
   const uint8_t how = take8(&in);
   fuzz_copy(lif ? "lif.h5" : "train.h5", "point.h5");

@@ -13,6 +13,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size < 1) return 0;
+  fuzz_begin(data, size);
   FILE *file = fopen("config.json", "wb");
   if (!file || fwrite(data + 1, 1, size - 1, file) != size - 1 || fclose(file)) abort();
   switch (data[0] % 4) {

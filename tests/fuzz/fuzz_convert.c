@@ -18,6 +18,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size < 3) return 0;
+  fuzz_begin(data, size);
   const uint8_t a = data[0], b = data[1];
   data += 2, size -= 2;
   const uint8_t *cut = memchr(data, 0xFE, size);

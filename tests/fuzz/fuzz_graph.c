@@ -37,6 +37,7 @@ static void use(uint8_t how) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct input in = {data, size};
+  fuzz_begin(data, size);
   char base[16];
   snprintf(base, sizeof base, "base%d.h5", take8(&in) % N_BASES);
   const uint8_t how = take8(&in) % 12;

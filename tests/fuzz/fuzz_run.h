@@ -10,6 +10,9 @@
 /* Start MPI and enter the scratch folder; once, from LLVMFuzzerInitialize. */
 void fuzz_start(void);
 
+/* First of all in each run: the input is kept in FUZZ_TMP/input, whatever ends the process after it. */
+void fuzz_begin(const uint8_t *data, size_t size);
+
 /* Run a verb with these words (the last is NULL). Returns its exit code. Aborts, which is a finding, when it
  * DIEs of anything but a bad input, a wrong word or an output that cannot be written; when there is no
  * message; when something leaked; or when a file appeared that fuzz_seal did not name. */

@@ -20,6 +20,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct input in = {data, size};
+  fuzz_begin(data, size);
   char from[64], to[64];
   for (int i = 0; i < N_FILES; i++) {
     snprintf(from, sizeof from, "made/%s", files[i]), snprintf(to, sizeof to, "run/%s", files[i]);

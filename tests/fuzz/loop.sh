@@ -13,6 +13,7 @@ target=${target#fuzz_}
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1} UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TIMEFORMAT='%U %S'
 FUZZ_TMP=$(mktemp -d /dev/shm/fascicle_fuzz.XXXXXX)
 export FUZZ_TMP
+export HWLOC_COMPONENTS=${HWLOC_COMPONENTS:--opencl} # its OpenCL drivers take half a gigabyte
 trap 'rm -rf "$FUZZ_TMP"' EXIT
 executions=0 cpu=0 findings=0 end=$((SECONDS + seconds))
 # Every run is at most two minutes: what an input leaves behind does not add up.
@@ -27,12 +28,14 @@ while ((SECONDS < end)); do
   n=$(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/log" | tail -n 1)
   [ -n "$n" ] || n=$(sed -n 's/^#\([0-9]*\)[^0-9].*/\1/p' "$folder/log" | tail -n 1)
   executions=$((executions + ${n:-0}))
-  rm -rf "${FUZZ_TMP:?}"/*
   cpu=$(awk -v c="$cpu" '{c += $1 + $2} END {print c}' "$folder/time")
   if ((code)); then
     findings=$((findings + 1))
     cp "$folder/log" "$folder/log-$findings"
+    # The fuzzer keeps the input itself, but not when it is killed.
+    if [ -f "$FUZZ_TMP/input" ]; then cp "$FUZZ_TMP/input" "$folder/found-input-$findings"; fi
     ((findings < 20)) || break
   fi
+  rm -rf "${FUZZ_TMP:?}"/*
 done
 printf '{"target": "%s", "executions": %d, "cpu_seconds": %.1f, "findings": %d}\n' "$target" "$executions" "$cpu" "$findings"
