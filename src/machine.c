@@ -42,10 +42,14 @@ static struct status take_rates(const json_t *json, const char *where, struct ma
   } constant[] = {{"memory_bytes", &memory, false},
                   {"forward_edge_seconds", &m->forward_edge, false},
                   {"forward_column_seconds", &m->forward_column, false},
+                  {"forward_row_seconds", &m->forward_row, false},
                   {"forward_step_seconds", &m->forward_step, false},
                   {"backward_edge_seconds", &m->backward_edge, false},
                   {"backward_column_seconds", &m->backward_column, false},
+                  {"backward_row_seconds", &m->backward_row, false},
                   {"backward_step_seconds", &m->backward_step, false},
+                  {"mixed_forward_share", &m->mixed_forward, true},
+                  {"mixed_backward_share", &m->mixed_backward, true},
                   {"window_edges", &m->window_edges, false},
                   {"window_gain", &m->window_gain, true},
                   {"launch_seconds", &m->launch, false},
@@ -62,7 +66,7 @@ static struct status take_rates(const json_t *json, const char *where, struct ma
                   {"lif_active_beyond_seconds", &m->lif_active_beyond, false},
                   {"lif_host_event_seconds", &m->lif_host_event, false}};
   for (size_t i = 0; i < sizeof constant / sizeof *constant; i++)
-    TRY(take(json, where, constant[i].key, constant[i].rate ? 1 : 0, constant[i].to));
+    TRY(take(json, where, constant[i].key, constant[i].rate ? 1e-3 : 0, constant[i].to));
   m->memory = (int64_t)memory;
   return fine();
 }
@@ -98,6 +102,7 @@ static struct status take_links(const json_t *json, const char *where, struct ma
     snprintf(l->name, sizeof l->name, "%s", name);
     TRY(json_take_real(link, inside, "beside_work", 0, 1, &l->beside_work));
     TRY(json_take_real(link, inside, "message_seconds", 0, 1, &l->per_message));
+    TRY(json_take_real(link, inside, "row_seconds", 0, 1, &l->per_row));
     TRY(json_take_text(link, inside, "origin", &origin));
     if (!origin || !origin[0])
       return failure(EXIT_USAGE, "%s: \"origin\" is missing: say where it is from", inside);
@@ -142,9 +147,9 @@ struct status machine_find(const char *name, struct machine *m) {
 
 /* ---- links ---- */
 
-struct link *machine_link(struct machine *m, const char *name) {
+struct link *machine_link(const struct machine *m, const char *name) {
   for (int i = 0; i < m->n_links; i++)
-    if (!strcmp(m->link[i].name, name)) return &m->link[i];
+    if (!strcmp(m->link[i].name, name)) return (struct link *)&m->link[i];
   return NULL;
 }
 

@@ -7,14 +7,16 @@
 #include "fail.h"
 #include "types.h"
 
-enum { MACHINE_POINTS = 12, MACHINE_LINKS = 4 };
+enum { MACHINE_POINTS = 12, MACHINE_LINKS = 6 };
 
 /* One exchange between ranks: every rank sends and receives `bytes`. */
 struct link {
-  char name[16];      /* "nccl", "peer", "mpi" between ranks of a host, "spikes" for the LIF lists there (else
-                          as the others); "network" between hosts */
+  char name[16];      /* "nccl", "peer", "mpi" between ranks of a host, "network" between hosts; what LIF's
+                         spikes take, where that is something else: "spikes" on one host, "spikes_hosts" on
+                         several, before the network */
   double beside_work; /* 0: as fast beside work as alone; 1: the two take their sum */
   double per_message; /* seconds for each rank that is sent to, beyond the first */
+  double per_row;     /* of spikes: seconds of every step for each neuron of another rank */
   int n;
   double bytes[MACHINE_POINTS], seconds[MACHINE_POINTS]; /* measured, ascending; straight lines between */
 };
@@ -22,11 +24,13 @@ struct link {
 struct machine {
   char name[32], about[256];
   int64_t memory; /* bytes of a rank; 0: not known */
-  /* The recurrence, seconds: one pass over E edges with B columns takes step + E (edge + B column). */
-  double forward_edge, forward_column, forward_step;
-  double backward_edge, backward_column, backward_step;
-  double window_edges, window_gain; /* graphs of at most so many edges, unsplit and with at most 32 columns: a
-                                       window in one launch, so many times as fast */
+  /* The recurrence, seconds: one pass over E edges into N rows with B columns takes
+     step + E (edge + B column) + N B row. */
+  double forward_edge, forward_column, forward_row, forward_step;
+  double backward_edge, backward_column, backward_row, backward_step;
+  double mixed_forward, mixed_backward; /* edges in mixed precision: times as many seconds */
+  double window_edges, window_gain; /* graphs of at most so many edges, unsplit, in fp32 and with at most 32
+                                       columns: a window in one launch, so many times as fast */
   double launch;                    /* one kernel more in a pass over a split graph */
   double row_rate;                  /* bytes a second of rows read or written in order */
   double train_step;                /* the whole training step around the recurrence: fixed seconds, */
@@ -48,7 +52,7 @@ const char *machine_names(void);
 struct status machine_load(const char *path, struct machine *machine);
 
 /* NULL: the machine has no such link. The result is the machine's own: it may be changed there. */
-struct link *machine_link(struct machine *machine, const char *name);
+struct link *machine_link(const struct machine *machine, const char *name);
 
 /* A link by latency (seconds) and bandwidth (bytes a second) alone. */
 void link_set(struct link *link, double latency, double bandwidth);

@@ -47,6 +47,7 @@ struct answer {
   struct plan_graph graph;
   struct plan_training training;
   struct plan_memory memory, host; /* of a rank, on its device; what a simulation takes beside a GPU */
+  struct plan_layout layout;       /* with the links that so many parts take */
   struct plan_step step;
   int64_t limit;
   bool streamed;     /* edges stay in the file, or in host memory beside a GPU */
@@ -68,8 +69,8 @@ static struct status parse(int argc, char **argv, struct plan_request *r) {
        &r->machine_file, 0, 0},
       {"gpus-per-host", OPTION_INT, "G", "ranks of one host (all): others are reached by the network",
        &r->per_host, 1, 1 << 20},
-      {"transport", OPTION_TEXT, "nccl|peer|mpi",
-       "between ranks of a host (the machine's first: h200 nccl, where runs with auto take peer)",
+      {"transport", OPTION_TEXT, "auto|nccl|peer|mpi",
+       "as in train and simulate (auto: peer where a copy of the graph stays on one host, else nccl)",
        &r->transport, 0, 0},
       {"nvlink-bandwidth", OPTION_REAL, "GB/S", "of a rank within its host, each way (as measured)",
        &r->nvlink_rate, 0, 0},
@@ -135,19 +136,30 @@ static void override(struct link *link, double rate, double latency) {
 static struct status choose_machine(struct plan_request *r) {
   struct machine *m = &r->machine;
   TRY(r->machine_file ? machine_load(r->machine_file, m) : machine_find(r->device, m));
-  struct link *host = r->transport ? machine_link(m, r->transport) : &m->link[0];
-  struct link *network = machine_link(m, "network"), *spikes = machine_link(m, "spikes");
-  if (!host)
+  if (strcmp(r->transport, "auto") && !machine_link(m, r->transport))
     return failure(EXIT_USAGE, "--transport %s: the machine %s has no such link", r->transport, m->name);
-  override(host, r->nvlink_rate, r->nvlink_latency);
+  struct link *network = machine_link(m, "network");
+  for (int i = 0; i < m->n_links; i++)
+    if (&m->link[i] != network && strncmp(m->link[i].name, "spikes", 6))
+      override(&m->link[i], r->nvlink_rate, r->nvlink_latency);
   override(network, r->network_rate, r->network_latency);
   r->layout = (struct plan_layout){.machine = m,
-                                   .host = host,
-                                   .spikes = spikes && !r->transport ? spikes : host,
                                    .network = network,
                                    .threads = (int)r->threads,
                                    .ranks_per_host = (int)(r->per_host ? r->per_host : r->ranks)};
   return fine();
+}
+
+/* As a run takes them: rows and spikes straight into the other's memory on one host, else the machine's first
+ * link, which gradients always take. */
+static void choose_links(const struct plan_request *r, int parts, struct plan_layout *l) {
+  const struct machine *m = &r->machine;
+  const bool one_host = parts <= l->ranks_per_host, peer = strcmp(r->transport, "nccl") && one_host;
+  const struct link *asked = machine_link(m, r->transport), *near = peer ? machine_link(m, "peer") : NULL;
+  const struct link *spikes = machine_link(m, peer ? "spikes" : "spikes_hosts");
+  l->sums = &m->link[0];
+  l->host = asked ? asked : near ? near : l->sums;
+  l->spikes = spikes ? spikes : l->host;
 }
 
 static int64_t memory_limit(const struct plan_request *r) {
@@ -232,7 +244,7 @@ static void simulate_on_cpu(struct answer *a) {
 }
 
 static void plan_simulation(const struct plan_request *r, struct answer *a) {
-  struct plan_layout layout = r->layout;
+  struct plan_layout layout = a->layout;
   if (strcmp(r->machine.name, "cpu"))
     simulate_on_device(a);
   else
@@ -246,6 +258,8 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
                                const struct train_config *c, int parts, struct answer *a) {
   plan_graph_free(&a->graph);
   TRY(count(alone, r, parts, a));
+  a->layout = r->layout;
+  choose_links(r, parts, &a->layout);
   const struct plan_share *share = plan_largest(&a->graph);
   const int replicas = (int)r->ranks / parts;
   if (!trains(r)) {
@@ -264,7 +278,7 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
                                        .characters = r->characters,
                                        .mixed = c->precision == PRECISION_MIXED};
   a->memory = plan_train_memory(&backend_cpu, &a->graph, share, &a->training);
-  a->step = plan_train_step(&a->graph, &r->layout, &a->training);
+  a->step = plan_train_step(&a->graph, &a->layout, &a->training);
   return fine();
 }
 
@@ -324,7 +338,7 @@ static json_t *answer_json(const struct plan_request *r, const struct answer *a)
       "network_bytes_per_step", (json_int_t)a->step.bytes_network, "compute_seconds", a->step.compute,
       "exchange_seconds", a->step.exchange, "window_seconds", a->step.window, "gradient_seconds",
       a->step.gradients, "step_seconds", a->step.total, "machine", r->machine.name, "transport",
-      r->layout.host->name);
+      a->layout.host->name);
 }
 
 static void print_answer(const struct plan_request *r, const struct answer *a) {
@@ -354,7 +368,7 @@ static void print_answer(const struct plan_request *r, const struct answer *a) {
       "MB by network\n",
       a->step.total, a->step.compute, a->step.exchange, (double)a->step.bytes_host / 1e6,
       (double)a->step.bytes_network / 1e6);
-  printf("  machine: %s; links %s and network\n", r->machine.about, r->layout.host->name);
+  printf("  machine: %s; links %s and network\n", r->machine.about, a->layout.host->name);
 }
 
 /* The smallest change that would make it fit: more parts if they help, else how much memory. */
@@ -410,6 +424,7 @@ static struct status run(struct comm *world, int argc, char **argv) {
                            .threads = 1,
                            .edges = -1,
                            .residency = "auto",
+                           .transport = "auto",
                            .vocabulary = 65,
                            .characters = 1115394,
                            .active = 0.01,

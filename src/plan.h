@@ -99,7 +99,8 @@ void plan_check(const struct plan_memory *predicted, int64_t spare, int64_t meas
 struct plan_layout {
   const struct machine *machine;
   const struct link *host, *network; /* between ranks of a host, and of different hosts */
-  const struct link *spikes;         /* lists of spikes within a host */
+  const struct link *sums;           /* gradients of replicas within a host */
+  const struct link *spikes;         /* lists of spikes: within a host, or before the network */
   int threads;                       /* of a rank; a GPU counts as one */
   int ranks_per_host;
   double host_edges; /* LIF: the share of events whose edges a GPU reads from host memory */

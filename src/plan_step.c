@@ -44,9 +44,9 @@ static struct plan_step simulate_share(const struct plan_graph *g, const struct 
   const double list = 4 * spikes * g->min_delay / g->parts;
   const double near = (host - 1) * fmax(list, 4), far = (g->parts - host) * fmax(list, 4);
   step.bytes_host = (int64_t)(near / g->min_delay), step.bytes_network = (int64_t)(far / g->min_delay);
-  step.exchange = fmax(link_seconds(l->spikes, near, (int64_t)host - 1),
-                       link_seconds(l->network, far, g->parts - (int64_t)host)) /
-                  g->min_delay;
+  const double lists = link_seconds(l->spikes, near + far, g->parts - 1) +
+                       link_seconds(l->network, far, g->parts - (int64_t)host);
+  step.exchange = lists / g->min_delay + l->spikes->per_row * (double)(g->n_nodes - s->n_own);
   step.total = step.compute + step.exchange;
   return step;
 }
@@ -66,25 +66,30 @@ struct passes { /* seconds of one microstep there and back */
   double near[2], far[2], exchange[2], alone[2];
 };
 
-/* A pass over `edges` edges: [0] forward, [1] backward. */
-static double pass(const struct plan_layout *l, int way, double edges, int batch) {
+/* A pass over `edges` edges into `rows` rows: [0] forward, [1] backward. */
+static double pass(const struct plan_layout *l, int way, double edges, double rows,
+                   const struct plan_training *t) {
   const struct machine *m = l->machine;
   const double edge = way ? m->backward_edge : m->forward_edge,
-               column = way ? m->backward_column : m->forward_column;
-  return (way ? m->backward_step : m->forward_step) + edges * (edge + column * batch) / l->threads;
+               column = way ? m->backward_column : m->forward_column,
+               row = way ? m->backward_row : m->forward_row;
+  const double share = !t->mixed ? 1 : way ? m->mixed_backward : m->mixed_forward;
+  return (way ? m->backward_step : m->forward_step) +
+         (share * edges * (edge + column * t->shape.batch) + rows * row * t->shape.batch) / l->threads;
 }
 
 /* What splitting adds to a microstep: forward the sums of own edges go out and come back, and rows are packed
  * unless all go; backward the cell is a kernel of its own (it reads state, next state and gradient and writes
  * two), and what has arrived is added (two read, one written). */
 static struct passes passes_of(const struct plan_graph *g, const struct plan_layout *l,
-                               const struct plan_share *s, int batch) {
+                               const struct plan_share *s, const struct plan_training *t) {
   const struct machine *m = l->machine;
-  const double row = 4.0 * batch, own = (double)s->n_own * row, halo = (double)s->n_halo * row;
+  const double row = 4.0 * t->shape.batch, own = (double)s->n_own * row, halo = (double)s->n_halo * row;
   const double travel = exchange_seconds(l, s, row);
   struct passes p;
   for (int way = 0; way < 2; way++)
-    p.near[way] = pass(l, way, (double)s->near, batch), p.far[way] = pass(l, way, (double)s->far, batch);
+    p.near[way] = pass(l, way, (double)s->near, 0, t),
+    p.far[way] = pass(l, way, (double)s->far, (double)s->n_own, t);
   p.alone[0] = 2 * own / m->row_rate, p.alone[1] = m->launch + 5 * own / m->row_rate;
   p.exchange[0] = travel + (g->all ? 0 : m->launch + 2 * halo / m->row_rate), p.exchange[1] = travel;
   p.alone[1] += m->launch + 3 * halo / m->row_rate;
@@ -92,16 +97,18 @@ static struct passes passes_of(const struct plan_graph *g, const struct plan_lay
 }
 
 static void add_window(const struct plan_graph *g, const struct plan_layout *l, const struct plan_share *s,
-                       const struct recur_shape *shape, struct plan_step *step) {
+                       const struct plan_training *t, struct plan_step *step) {
+  const struct recur_shape *shape = &t->shape;
   const double k = (double)shape->steps * shape->microsteps, row = 4.0 * shape->batch;
   if (g->parts == 1) {
-    const bool whole = (double)s->near <= l->machine->window_edges && shape->batch <= 32;
+    const double own = (double)s->n_own;
+    const bool whole = (double)s->near <= l->machine->window_edges && shape->batch <= 32 && !t->mixed;
     step->compute = k / (whole ? l->machine->window_gain : 1) *
-                    (pass(l, 0, (double)s->near, shape->batch) + pass(l, 1, (double)s->near, shape->batch));
+                    (pass(l, 0, (double)s->near, own, t) + pass(l, 1, (double)s->near, own, t));
     step->window = step->compute;
     return;
   }
-  const struct passes p = passes_of(g, l, s, shape->batch);
+  const struct passes p = passes_of(g, l, s, t);
   for (int way = 0; way < 2; way++) {
     step->compute += k * (p.near[way] + p.far[way] + p.alone[way]);
     step->exchange += k * p.exchange[way];
@@ -119,7 +126,7 @@ static void add_gradients(const struct plan_graph *g, const struct plan_layout *
   const double segment = 4.0 * (double)(s->near + s->far) / replicas;
   const double near = segment * (on_host - 1), far = segment * (replicas - on_host);
   step->gradients =
-      2 * fmax(link_seconds(l->host, near, on_host - 1), link_seconds(l->network, far, replicas - on_host));
+      2 * fmax(link_seconds(l->sums, near, on_host - 1), link_seconds(l->network, far, replicas - on_host));
   step->bytes_host += (int64_t)(2 * near), step->bytes_network += (int64_t)(2 * far);
   step->exchange += step->gradients;
 }
@@ -130,7 +137,7 @@ static struct plan_step train_share(const struct plan_graph *g, const struct pla
   /* logits, their gradient, and the readout's own: two operations each */
   const double readout = 6 * (double)t->n_output / g->parts * places * t->vocabulary;
   struct plan_step step = {0};
-  add_window(g, l, s, &t->shape, &step);
+  add_window(g, l, s, t, &step);
   if (t->replicas > 1) add_gradients(g, l, s, t->replicas, &step);
   const double around = l->machine->train_step + readout / l->machine->readout / l->threads;
   step.compute += around;
