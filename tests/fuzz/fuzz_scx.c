@@ -1,72 +1,19 @@
 /* .scx: byte 0 decides. 0: the rest is manifest.json as it stands. Else a folder whose manifest fits its
- * files (sizes and checksums right), so that the parsers of blocks and neurons are reached: low half of
- * byte 1 = neurons, high half = what the block is called, rest = neurons.bin and one block. A block that lies
- * outside of the folder, or is reached through a link, must be refused though all sizes and checksums fit. */
-#include "digest.h"
-#include "fuzz.h"
+ * files (fuzz_scx.h). A block that lies outside of the folder, or is reached through a link, must be refused
+ * though all sizes and checksums fit. */
+#include "fuzz_scx.h"
 #include "scx.h"
-
-static void sha_of(const void *data, size_t size, char text[DIGEST_TEXT]) {
-  struct sha256 s;
-  sha256_init(&s);
-  sha256_add(&s, data, size);
-  sha256_end(&s, text);
-}
-
-/* What a block may be called: the first is right, those after it lead out of the folder or through a link. */
-static const char *const names[] = {"blocks/b.scb", "../outside",         "blocks/../../outside",
-                                    "blocks/link",  "linked/b.scb",       "../in/blocks/b.scb",
-                                    "/dev/null",    "/proc/self/cmdline", "blocks/../blocks/b.scb"};
-enum { N_NAMES = sizeof names / sizeof *names };
-
-/* Links beside the files, once. */
-static void make_links(void) {
-  static bool made;
-  char from[200], to[200];
-  if (made) return;
-  made = true;
-  snprintf(from, sizeof from, "%s/in", fuzz_folder()), mkdir(from, 0700);
-  snprintf(from, sizeof from, "%s/in/blocks", fuzz_folder()), mkdir(from, 0700);
-  snprintf(to, sizeof to, "%s/in/blocks/link", fuzz_folder());
-  if (symlink("../../outside", to)) abort();
-  snprintf(to, sizeof to, "%s/in/linked", fuzz_folder());
-  if (symlink("blocks", to)) abort();
-}
-
-/* True when the folder's manifest names a block that must not be read. */
-static bool structured(const uint8_t *data, size_t size) {
-  const unsigned neurons = data[0] % 16, name = data[0] / 16 % N_NAMES;
-  size_t head = neurons * 16u;
-  const uint8_t *rest = data + 1;
-  size--;
-  if (head > size) head = size;
-  uint32_t edges = 0;
-  if (size - head >= 20) memcpy(&edges, rest + head + 16, 4);
-  char neurons_sha[DIGEST_TEXT], block_sha[DIGEST_TEXT], manifest[2048];
-  sha_of(rest, head, neurons_sha), sha_of(rest + head, size - head, block_sha);
-  const int n =
-      snprintf(manifest, sizeof manifest,
-               "{\"blocks\": [{\"byte_size\": %zu, \"edge_count\": %u, \"filename\": \"%s\", \"sha256\": "
-               "\"%s\", \"source_count\": %u, \"source_start\": 0}], \"dataset_id\": \"x\", \"n_edges\": %u, "
-               "\"n_neurons\": %u, \"neurons_byte_size\": %zu, \"neurons_sha256\": \"%s\"}",
-               size - head, edges, names[name], block_sha, neurons, edges, neurons, head, neurons_sha);
-  fuzz_file("in/manifest.json", manifest, (size_t)n);
-  fuzz_file("in/neurons.bin", rest, head);
-  fuzz_file("in/blocks/b.scb", rest + head, size - head);
-  fuzz_file("outside", rest + head, size - head);
-  return name > 0;
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char folder[128];
   bool leaves = false;
-  make_links();
+  scx_links();
   snprintf(folder, sizeof folder, "%s/in", fuzz_folder());
   if (size < 2) return 0;
   if (data[0] == 0)
     fuzz_file("in/manifest.json", data + 1, size - 1);
   else
-    leaves = structured(data + 1, size - 1);
+    leaves = scx_folder(data + 1, size - 1);
   struct scx scx;
   const struct status s = scx_read(folder, &scx);
   if ((s.code && (s.code != EXIT_INPUT || !*s.text)) || (leaves && !s.code)) abort();

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 targets=("$@")
-if ((${#targets[@]} == 0)); then targets=(graph checkpoint spikes config convert); fi
+if ((${#targets[@]} == 0)); then targets=(graph checkpoint spikes config convert blocks folder); fi
 for target in "${targets[@]}"; do
   mkdir -p "build-fuzz/$target/corpus" "build-fuzz/$target/seeds" && rm -rf "build-fuzz/$target/kept" && mkdir "build-fuzz/$target/kept"
   ASAN_OPTIONS=detect_leaks=0 "$PWD/build-fuzz/tests/fuzz/fuzz_$target" -close_fd_mask=3 -merge=1 -max_len=400 -timeout=30 \

@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-60}
 shift || true
 targets=("$@")
-if ((${#targets[@]} == 0)); then targets=(graph checkpoint spikes config convert json scx table); fi
+if ((${#targets[@]} == 0)); then targets=(graph checkpoint spikes config convert blocks folder json scx table text); fi
 mkdir -p build-fuzz
 CC=clang cmake -S . -B build-fuzz -G Ninja -DFASCICLE_CUDA=off -DCMAKE_BUILD_TYPE=RelWithDebInfo -DFASCICLE_FUZZ=ON \
   -DBUILD_TESTING=OFF >build-fuzz/build.log 2>&1 && ninja -C build-fuzz "${targets[@]/#/fuzz_}" >>build-fuzz/build.log 2>&1 || {
@@ -21,7 +21,7 @@ one() {
   local target=$1
   # Verbs start MPI, whose threads LeakSanitizer does not survive; what lives is counted by these targets themselves.
   local leaks=0
-  case $target in json | scx | table) leaks=1 ;; esac
+  case $target in json | scx | table | text) leaks=1 ;; esac
   local seeds=build-fuzz/$target/seeds
   mkdir -p "$seeds" && cp tests/fuzz/corpus/"$target"/* "$seeds"
   if [ -f tests/fuzz/corpus/"$target".tgz ]; then tar -C "$seeds" -xzf tests/fuzz/corpus/"$target".tgz; fi
