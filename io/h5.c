@@ -177,7 +177,7 @@ static struct status open_failure(const char *path) {
   if (folder) return failure(EXIT_INPUT, "%s: is a folder, not a file", path);
   if (!got) return failure(EXIT_INPUT, "%s: the file is empty", path);
   if (got < sizeof head || memcmp(head, magic, sizeof head))
-    return failure(EXIT_INPUT, "%s: not an HDF5 file", path);
+    return failure(EXIT_INPUT, "%s: not an HDF5 file; `fascicle convert` makes a graph of a table", path);
   if (about_locks(reason)) return lock_failure(EXIT_INPUT, path, reason);
   if (by_system) return failure(EXIT_INPUT, "%s: cannot open: %s", path, reason);
   return failure(EXIT_INPUT, "%s: the file is damaged or was cut short: %s", path, reason);

@@ -1,19 +1,16 @@
 /* fascicle convert: tables into a graph artifact. */
 #include "build.h"
 #include "convert.h"
+#include "files.h"
 #include "log.h"
 #include "mem.h"
 #include "scx_graph.h"
 #include "signals.h"
 #include "verbs.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static const struct usage usage = {
     .verb = "convert",
@@ -146,16 +143,8 @@ static struct status check(const struct convert_options *o) {
     return failure(EXIT_USAGE, "--transmitter-columns: it needs a table: --transmitters FILE");
   if (o->parts & (o->parts - 1))
     return failure(EXIT_USAGE, "--parts %" PRId64 ": it must be a power of two", o->parts);
-  if (!o->force && !access(o->output, F_OK))
-    return failure(EXIT_OUTPUT, "%s: exists already; --force replaces it", o->output);
-  TRY(keep_inputs(o));
-  char folder[4096];
-  snprintf(folder, sizeof folder, "%s", o->output);
-  char *slash = strrchr(folder, '/');
-  if (slash) slash[slash == folder] = 0;
-  if (access(slash ? folder : ".", W_OK))
-    return failure(EXIT_OUTPUT, "%s: cannot write there: %s", o->output, strerror(errno));
-  return fine();
+  TRY(file_may_write(o->output, 0, o->force));
+  return keep_inputs(o);
 }
 
 static struct status run(struct comm *world, int argc, char **argv) {

@@ -110,9 +110,12 @@ static struct status read_names(const char *path, int64_t n, struct spikes_names
 }
 
 struct status trace_rates(const char *dir, struct trace_rates *rates) {
-  char path[FILE_PATH];
+  char path[FILE_PATH], trace[FILE_PATH];
   if (snprintf(path, sizeof path, "%s/spikes.h5", dir) >= FILE_PATH)
     return failure(EXIT_INPUT, "%.200s...: the path is too long", dir);
+  snprintf(trace, sizeof trace, "%s/trace", dir);
+  if (!file_exists(path) && !file_exists(trace))
+    return failure(EXIT_INPUT, "%s: no spikes in it; give the --output folder of a `fascicle simulate`", dir);
   if (!file_exists(path))
     return failure(EXIT_INPUT, "%s: there is no such file; `fascicle trace merge %s` makes it", path, dir);
   struct spikes_file *file;

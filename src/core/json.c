@@ -5,9 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct status json_from_file(const char *path, json_t **json) {
   json_error_t error;
+  if (access(path, R_OK)) return failure(EXIT_USAGE, "%s: cannot open: %s", path, strerror(errno));
   *json = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
   if (*json) return fine();
   if (error.line < 0) return failure(EXIT_USAGE, "%s: %s", path, error.text);
