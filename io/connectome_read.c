@@ -14,31 +14,6 @@ static struct status missing(const struct h5_file *h5, const char *what) {
   return failure(EXIT_INPUT, "%s: damaged or incomplete: %s is missing; make the file again", h5->path, what);
 }
 
-static struct status check_format(struct h5_file *h5) {
-  char *format = h5_text(h5, "/", "format");
-  struct status s = fine();
-  int64_t version = 0;
-  if (h5_text_varies(h5, "/", "format"))
-    s = failure(EXIT_INPUT,
-                "%s: its texts are of variable length, which are not read: it was not written by this "
-                "version; make it again",
-                h5->path);
-  else if (!format)
-    s = failure(
-        EXIT_INPUT,
-        "%s: an HDF5 file, but not a fascicle graph (no attribute 'format'); `fascicle convert` makes one",
-        h5->path);
-  else if (strcmp(format, CONNECTOME_FORMAT))
-    s = failure(EXIT_INPUT, "%s: holds a '%.60s', not a '%s'", h5->path, format, CONNECTOME_FORMAT);
-  else if (!h5_number(h5, "/", "format_version", &version))
-    s = missing(h5, "attribute 'format_version'");
-  else if (version != CONNECTOME_VERSION)
-    s = failure(EXIT_INPUT, "%s: graph format version %lld; this program reads version %d", h5->path,
-                (long long)version, CONNECTOME_VERSION);
-  mem_free(format);
-  return s;
-}
-
 static struct status take_text(struct h5_file *h5, const char *name, char *to, size_t size) {
   char *text = h5_text(h5, "/", name);
   if (!text) return missing(h5, name);
@@ -123,7 +98,7 @@ static struct status check_sets(struct h5_file *h5, struct connectome_facts *f) 
 }
 
 static struct status check_file(struct connectome_file *file) {
-  TRY(check_format(&file->h5));
+  TRY(h5_check_format(&file->h5, CONNECTOME_FORMAT, CONNECTOME_VERSION));
   TRY(take_facts(&file->h5, &file->facts));
   return check_sets(&file->h5, &file->facts);
 }

@@ -149,25 +149,10 @@ struct status fields_write(const struct comm *comm, const char *path, const char
 /* ---- reading ---- */
 
 static struct status check_kind(struct h5_file *h5, const char *kind, char **meta) {
-  int64_t version = 0;
-  char *format = h5_text(h5, "/", "format");
-  struct status s = fine();
-  if (h5_text_varies(h5, "/", "format"))
-    s = failure(EXIT_INPUT,
-                "%s: its texts are of variable length, which are not read: it was not written by this "
-                "version; make it again",
-                h5->path);
-  else if (!format)
-    s = failure(EXIT_INPUT, "%s: an HDF5 file, but not a %s (no attribute 'format')", h5->path, kind);
-  else if (strcmp(format, kind))
-    s = failure(EXIT_INPUT, "%s: holds a '%.60s', not a '%s'", h5->path, format, kind);
-  else if (!h5_number(h5, "/", "format_version", &version) || version != FIELDS_VERSION)
-    s = failure(EXIT_INPUT, "%s: format version %lld; this program reads version %d", h5->path,
-                (long long)version, FIELDS_VERSION);
-  else if (!(*meta = h5_text(h5, "/", "meta")))
-    s = failure(EXIT_INPUT, "%s: damaged or incomplete: attribute 'meta' is missing", h5->path);
-  mem_free(format);
-  return s;
+  TRY(h5_check_format(h5, kind, FIELDS_VERSION));
+  *meta = h5_text(h5, "/", "meta");
+  if (*meta) return fine();
+  return failure(EXIT_INPUT, "%s: damaged or incomplete: attribute 'meta' is missing", h5->path);
 }
 
 struct status fields_open(const struct comm *comm, const char *path, const char *kind,

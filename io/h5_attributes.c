@@ -155,3 +155,26 @@ char **h5_read_texts(struct h5_file *file, const char *path) {
     h5_refuse(file, path, "the file is damaged: these texts do not match their checksum");
   return texts;
 }
+
+struct status h5_check_format(struct h5_file *file, const char *kind, int version) {
+  char *format = h5_text(file, "/", "format");
+  struct status s = fine();
+  int64_t stored = 0;
+  if (h5_text_varies(file, "/", "format"))
+    s = failure(EXIT_INPUT,
+                "%s: its texts are of variable length, which are not read: it was not written by this "
+                "version; make it again",
+                file->path);
+  else if (!format)
+    s = failure(EXIT_INPUT, "%s: an HDF5 file, but not a %s (no attribute 'format')", file->path, kind);
+  else if (strcmp(format, kind))
+    s = failure(EXIT_INPUT, "%s: holds a '%.60s', not a '%s'", file->path, format, kind);
+  else if (!h5_number(file, "/", "format_version", &stored))
+    s = failure(EXIT_INPUT, "%s: damaged or incomplete: attribute 'format_version' is missing; make it again",
+                file->path);
+  else if (stored != version)
+    s = failure(EXIT_INPUT, "%s: format version %lld; this program reads version %d; make it again",
+                file->path, (long long)stored, version);
+  mem_free(format);
+  return s;
+}

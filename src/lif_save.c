@@ -70,15 +70,13 @@ struct status lif_save(const struct comm *comm, const char *path, const struct l
 static struct status check_config(const char *path, const json_t *theirs, const json_t *ours) {
   const char *key;
   json_t *value;
-  json_object_foreach(
-      (json_t *)ours, key,
-      value) if (!json_equal(value,
-                             json_object_get(
-                                 theirs, key))) return failure(EXIT_USAGE,
-                                                               "%s: written by a run with another \"%s\": a "
-                                                               "run goes on only as it began; use that "
-                                                               "configuration, or start in another --output",
-                                                               path, key);
+  json_object_foreach((json_t *)ours, key, value) {
+    if (json_equal(value, json_object_get(theirs, key))) continue;
+    return failure(EXIT_USAGE,
+                   "%s: written by a run with another \"%s\": a run goes on only as it began; use that "
+                   "configuration, or start in another --output",
+                   path, key);
+  }
   return fine();
 }
 
