@@ -3,7 +3,7 @@
 # read, SECONDS each (default 60), as many targets at once as there are cores. The inputs of tests/fuzz/corpus come first:
 # whatever was found once is tried again (keep.sh adds to them). New inputs go to build-fuzz/TARGET/corpus; a finding is kept
 # beside them and ends the script with 1. One line of figures a target; FUZZ_RECORD=FILE appends them there as JSON, with date and commit
-# (tests/fuzz/RESULTS.jsonl is made of such lines).
+# (tests/fuzz/RESULTS.jsonl is made of such lines). With LD_LIBRARY_PATH set to the folder that hdf5.sh fills, HDF5 is checked too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-60}
