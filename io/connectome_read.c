@@ -245,7 +245,8 @@ int64_t connectome_out_place(struct connectome_file *file, int *descriptor) {
   const struct h5_place place = h5_place_of(&file->h5, "/out/edge", F_U32);
   /* A descriptor of our own: that of the library carries a lock, and goes with the file. */
   struct stat theirs, ours;
-  *descriptor = open(file->h5.path, O_RDONLY | O_CLOEXEC);
+  *descriptor = open(file->h5.path, O_RDONLY | O_CLOEXEC | O_NOATIME); /* a tenth less for a small read */
+  if (*descriptor < 0) *descriptor = open(file->h5.path, O_RDONLY | O_CLOEXEC); /* of somebody else */
   if (*descriptor < 0) DIE(EXIT_INPUT, "%s: cannot open it again: %s", file->h5.path, strerror(errno));
   if (place.bytes && (fstat(place.descriptor, &theirs) || fstat(*descriptor, &ours) ||
                       theirs.st_ino != ours.st_ino || theirs.st_dev != ours.st_dev))

@@ -100,7 +100,7 @@ static struct status load_file(struct bed *bed) {
   lif_net_load(file, first, last, &bed->net);
   if (facts->streamable && bed->bench->job.backend == &backend_cpu)
     lif_net_stream(file, first, last, facts->n_edges * (int64_t)sizeof(struct lif_edge) / HELD_SHARE,
-                   &bed->streamed);
+                   bed->bench->job.n_readers, &bed->streamed);
   connectome_close(file);
   return fine();
 }

@@ -173,6 +173,8 @@ static void choose_threads(const struct comm *host, struct job *job) {
     log_warning("OMP_NUM_THREADS=%s: not a number from 1 to %d, so it is not used", wanted, MOST_THREADS);
   job->n_threads = job->threads ? (int)job->threads : usable ? from_user : share;
   omp_set_num_threads(job->n_threads);
+  const int spare = share > job->n_threads ? share - job->n_threads : 0;
+  job->n_readers = spare < job->n_threads ? spare : job->n_threads;
 }
 
 /* The least of all ranks: what follows from it is decided alike on each. */

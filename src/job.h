@@ -40,6 +40,7 @@ struct job {
   const struct transport *via;
   int local_rank, local_size; /* among the ranks of this host */
   int n_threads;              /* OpenMP threads of this rank; also set as the default of parallel regions */
+  int n_readers;              /* cores left to this rank, at most one a thread: for threads that read ahead */
   int64_t memory_bytes;       /* what this rank may use on the host */
   double started;             /* seconds_now() at the start */
   char started_utc[32];

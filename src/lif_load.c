@@ -89,7 +89,7 @@ static eidx *in_offsets(struct connectome_file *file, gidx first, lidx n_own) {
   return ptr;
 }
 
-void lif_net_stream(struct connectome_file *file, gidx first, gidx last, int64_t held_bytes,
+void lif_net_stream(struct connectome_file *file, gidx first, gidx last, int64_t held_bytes, int n_readers,
                     struct lif_net *net) {
   const struct connectome_facts *facts = connectome_facts(file);
   const lidx n_own = (lidx)(last - first);
@@ -97,7 +97,7 @@ void lif_net_stream(struct connectome_file *file, gidx first, gidx last, int64_t
   eidx *out_ptr = NEW(eidx, facts->n_nodes + 1), *in_ptr = in_offsets(file, first, n_own);
   connectome_out_ptr(file, 0, facts->n_nodes + 1, out_ptr);
   stream->offset = connectome_out_place(file, &stream->file);
-  stream->held_bytes = held_bytes;
+  stream->held_bytes = held_bytes, stream->n_readers = n_readers;
   stream->in_ptr = in_ptr, stream->path = mem_string(connectome_path(file));
   *net = (struct lif_net){.n_global = facts->n_nodes,
                           .first = first,

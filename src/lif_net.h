@@ -12,9 +12,10 @@
 void lif_net_load(struct connectome_file *file, gidx first, gidx last, struct lif_net *net);
 
 /* Local: the same share with its edges left in the file's source-major copy; a run holds up to `held_bytes`
- * of them at a time, or the longest row. The file must be streamable, and may be closed before the net.
+ * of them at a time, or the longest row, and reads with n_readers threads beside those that compute (0: the
+ * latter read by themselves). The file must be streamable, and may be closed before the net.
  * Memory: 8 bytes a node of the whole graph, 16 a row; a run on it 16 a node more. */
-void lif_net_stream(struct connectome_file *file, gidx first, gidx last, int64_t held_bytes,
+void lif_net_stream(struct connectome_file *file, gidx first, gidx last, int64_t held_bytes, int n_readers,
                     struct lif_net *net);
 
 /* A whole graph in arrays, for tests, benches and generated graphs. */

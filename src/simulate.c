@@ -52,13 +52,15 @@ static struct status parse(struct simulation *sim, int argc, char **argv) {
   options[n++] = (struct option){
       "trials",     OPTION_INT, "K",       "repeat with K sequences of random numbers: DIR/trial_0/ ...",
       &sim->trials, 1,          UINT32_MAX};
-  options[n++] = (struct option){"residency",
-                                 OPTION_TEXT,
-                                 "auto|resident|streamed",
-                                 "where the edges are kept (auto)",
-                                 &sim->residency,
-                                 0,
-                                 0};
+  options[n++] =
+      (struct option){"residency",
+                      OPTION_TEXT,
+                      "auto|resident|streamed",
+                      "where the edges are kept (auto); streamed: in the file, and threads on cores "
+                      "that --threads leaves free read ahead",
+                      &sim->residency,
+                      0,
+                      0};
   TRY(options_parse(&usage, options, n, argc, argv, &sim->graph, 1, 1));
   if (sim->steps < 0) return failure(EXIT_USAGE, "--steps N is missing: how many steps to simulate");
   if (!sim->job.config)
@@ -121,7 +123,7 @@ static void load_net(struct simulation *sim) {
   const gidx first = sim->first[comm->rank], last = sim->first[comm->rank + 1];
   const bool on_host = sim->streamed && sim->job.backend->free_bytes;
   if (sim->streamed && !on_host)
-    lif_net_stream(sim->file, first, last, sim->held, &sim->net);
+    lif_net_stream(sim->file, first, last, sim->held, sim->job.n_readers, &sim->net);
   else
     lif_net_load(sim->file, first, last, &sim->net);
   sim->net.on_host = on_host, sim->net.device_room = sim->device_room;

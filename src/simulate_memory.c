@@ -83,9 +83,10 @@ static void say(const struct simulation *sim, const struct needs *needs) {
   if (sim->streamed)
     log_line(
         "edges streamed from the file%s: a rank needs at least %.3f of its %.3f GiB; it holds up to %.1f MB "
-        "of edges at a time (all: %.1f MB)",
+        "of edges at a time (all: %.1f MB)%s",
         strcmp(sim->residency, "auto") ? "" : ", as they do not fit", gib(needs->streamed),
-        gib(sim->job.memory_bytes), (double)sim->held * 1e-6, all);
+        gib(sim->job.memory_bytes), (double)sim->held * 1e-6, all,
+        sim->job.n_readers ? "; further threads on free cores read ahead" : "");
   else
     log_line("edges resident: a rank needs %.3f of its %.3f GiB", gib(needs->resident),
              gib(sim->job.memory_bytes));

@@ -65,7 +65,7 @@ add_edges(const struct target *w, const struct lif_edge *edge, eidx n, bool wide
 static inline __attribute__((always_inline)) void add_spikes(const struct target *w, const uint32_t *row,
                                                              int64_t n, bool wide, bool mark) {
   for (int64_t i = 0; i < n; i++) {
-    if (i + FAR_AHEAD < n) __builtin_prefetch(&w->net->out_ptr[row[i + FAR_AHEAD]]);
+    if (i + FAR_AHEAD < n && !w->held) __builtin_prefetch(&w->net->out_ptr[row[i + FAR_AHEAD]]);
     if (i + AHEAD < n) fetch_row(w, row_at(w, row, i + AHEAD));
     struct lif_row r = row_at(w, row, i);
     if (!w->whole) {
@@ -109,13 +109,23 @@ static bool worth_marking(const struct lif *s, const struct lif_spikes *all) {
   return s->net->wide || events < 2.0 * s->n_blocks * s->net->max_delay;
 }
 
+/* Rows that stay in the file are added as they come. */
+static void deliver_streamed(struct lif *s, const struct lif_part *part, int n, const struct lif_spikes *all,
+                             bool mark) {
+  struct lif_held held = {0};
+  while (lif_rows_next(s->rows, &held)) deliver_part(s, part, n, all, held.from, held.to, held.row, mark);
+}
+
 void lif_cpu_deliver(struct lif *s, int n, const struct lif_spikes *all) {
   const bool mark = worth_marking(s, all);
   for (int64_t from = 0, to; from < all->n; from = to) {
-    const struct lif_row *held = NULL;
-    to = s->rows ? lif_rows_hold(s->rows, all, from, s->n_parts, &held) : all->n;
+    to = s->rows ? lif_rows_begin(s->rows, all, from) : all->n;
 #pragma omp parallel for schedule(static, 1) num_threads(s->n_parts) if (s->n_parts > 1)
-    for (int p = 0; p < s->n_parts; p++) deliver_part(s, &s->part[p], n, all, from, to, held, mark);
+    for (int p = 0; p < s->n_parts; p++)
+      if (s->rows)
+        deliver_streamed(s, &s->part[p], n, all, mark);
+      else
+        deliver_part(s, &s->part[p], n, all, from, to, NULL, mark);
   }
   for (int d = 0; d < s->net->max_delay && !mark && all->n; d++)
     memset(lif_flags(s, s->slot[d]), 1, (size_t)s->n_blocks);

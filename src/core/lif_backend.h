@@ -31,6 +31,7 @@ struct lif_stream {
   int file;           /* open for reading */
   int64_t offset;     /* of the array, bytes */
   int64_t held_bytes; /* of edges, at most so many are in memory at a time */
+  int n_readers;      /* threads beside those that compute, which read rows before they are needed */
   const eidx *in_ptr; /* [n_own + 1] how many edges end at own rows before this one */
   const char *path;   /* of the file, for messages */
 };

@@ -88,6 +88,7 @@ VERBS = [
     Verb("simulate", 1, ["run/spikes.h5"], *SIMULATE, resumes=True),
     Verb("train", 2, ["run/checkpoints/step_00000012.h5"], *TEACH, resumes=True),
     Verb("train", 1, ["run/checkpoints/step_00000012.h5"], *TEACH, resumes=True),
+    Verb("simulate", 1, ["run/spikes.h5"], *SIMULATE, "--residency", "streamed", "--threads", 1, resumes=True), # one reads ahead
 ]
 
 
@@ -95,7 +96,7 @@ class Faults:
     def __init__(self, folder):
         self.folder, self.base, self.counts, self.truth = folder, folder / "base", {}, {}
         self.base.mkdir()
-        program("generate", "--nodes", 300, "--edges", 6000, "--delays", "2:5", "--seed", 3, "--output", self.base / "graph.h5")
+        program("generate", "--nodes", 300, "--edges", 6000, "--delays", "2:5", "--seed", 3, "--streamable", "--output", self.base / "graph.h5")
         program("export", self.base / "graph.h5", "--format", "csv", "--output", self.base / "edges.csv")
         (self.base / "lif.json").write_text(json.dumps(LIF))
         draw = random.Random(4)

@@ -1,8 +1,9 @@
 /* ranks: 1 2 4 7 */
 /* Edges that stay in the file give the bits of resident ones: spikes and the whole state, step by step, for
- * any threads, with room for all of them, for some and for one row at a time, with pages that are thrown out
- * of the page cache under the run, narrow and wide sums, rows in another order, a hub, no edges, a silent
- * network; state carried from one residency to the other and back. And the process holds none of them. */
+ * any threads, with and without some that read ahead, with room for all of them, for some and for one row at
+ * a time, with pages that are thrown out of the page cache under the run, narrow and wide sums, rows in
+ * another order, a hub, no edges, a silent network; state carried from one residency to the other and back.
+ * And the process holds none of them. */
 #include "lif_case.h"
 #include "load.h"
 #include "rng.h"
@@ -55,7 +56,7 @@ struct bed {
 
 enum { RESIDENT = -1, ALL_HELD = 8 * N * DEGREE * 2, SOME_HELD = ALL_HELD / 8, ONE_ROW_HELD = 0 };
 
-static void bed_open(struct bed *b, int64_t held, int threads, bool driven, bool wide) {
+static void bed_open(struct bed *b, int64_t held, int threads, int readers, bool driven, bool wide) {
   static const struct lif_params params = {
       .threshold = 9000, .reset = -300, .refractory = 2, .n_shifts = 1, .shift = {4}};
   struct connectome_file *file;
@@ -66,7 +67,7 @@ static void bed_open(struct bed *b, int64_t held, int threads, bool driven, bool
   load_split(&world, file, world.size, b->place.first_of_rank);
   const gidx first = b->place.first_of_rank[world.rank], last = b->place.first_of_rank[world.rank + 1];
   if (held != RESIDENT)
-    lif_net_stream(file, first, last, held, &b->place.net);
+    lif_net_stream(file, first, last, held, readers, &b->place.net);
   else
     lif_net_load(file, first, last, &b->place.net);
   connectome_close(file);
@@ -119,10 +120,10 @@ static void throw_out(void) {
   close(file);
 }
 
-static void compare(int64_t held, int threads, bool driven, bool wide, bool lively) {
+static void compare(int64_t held, int threads, int readers, bool driven, bool wide, bool lively) {
   struct bed a, b;
   int64_t sums[4] = {0};
-  bed_open(&a, RESIDENT, 1, driven, wide), bed_open(&b, held, threads, driven, wide);
+  bed_open(&a, RESIDENT, 1, 0, driven, wide), bed_open(&b, held, threads, readers, driven, wide);
   CHECK(b.place.net.out == NULL && b.place.net.n_edges == a.place.net.n_edges);
   for (int k = 0; k < STEPS; k++) {
     step(&a, &sums[0], &sums[1]), step(&b, &sums[2], &sums[3]);
@@ -140,9 +141,10 @@ static void check_graph(eidx n_edges, bool ordered) {
   write_graph(n_edges, ordered);
   const int64_t held[] = {ALL_HELD, SOME_HELD, ONE_ROW_HELD};
   for (int i = 0; i < 3; i++)
-    for (int threads = 1; threads <= 3; threads += 2) compare(held[i], threads, true, i == 1, n_edges > 0);
-  compare(SOME_HELD, 1, true, false, n_edges > 0);
-  compare(ONE_ROW_HELD, 3, false, false, false);
+    for (int threads = 1; threads <= 3; threads += 2)
+      compare(held[i], threads, i + threads == 2 ? 0 : 3 - i, true, i == 1, n_edges > 0);
+  compare(SOME_HELD, 1, 1, true, false, n_edges > 0);
+  compare(ONE_ROW_HELD, 3, 1, false, false, false);
 }
 
 /* Into the run of another bed with the same rows. */
@@ -159,10 +161,10 @@ static void test_carry(void) {
   struct bed whole, part[3];
   int64_t sums[4] = {0};
   write_graph((eidx)N * DEGREE, true);
-  bed_open(&whole, RESIDENT, 1, true, false);
+  bed_open(&whole, RESIDENT, 1, 0, true, false);
   for (int k = 0; k < STEPS; k++) step(&whole, &sums[0], &sums[1]);
   for (int i = 0; i < 3; i++) {
-    bed_open(&part[i], i % 2 ? SOME_HELD : RESIDENT, i + 1, true, false);
+    bed_open(&part[i], i % 2 ? SOME_HELD : RESIDENT, i + 1, i, true, false);
     if (i) carry(&part[i - 1], &part[i]);
     for (int k = 0; k < STEPS / 3; k++) step(&part[i], &sums[2], &sums[3]);
   }
@@ -178,7 +180,7 @@ static void test_memory(void) {
   int64_t sums[2] = {0};
   const gidx own = N / world.size + 1;
   const int64_t before = mem_held(), rows = 8 * N + 16 * own + 16 * N;
-  bed_open(&b, SOME_HELD, 1, true, false);
+  bed_open(&b, SOME_HELD, 1, 1, true, false);
   const int64_t longest = b.place.net.out_ptr[8] - b.place.net.out_ptr[7];
   CHECK(8 * longest < SOME_HELD);
   for (int k = 0; k < STEPS; k++) step(&b, &sums[0], &sums[1]);
