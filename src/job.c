@@ -36,12 +36,14 @@ int job_options(struct job *job, struct option *rows) {
        "default): start",
        &job->resume, 0, 0},
       {"checkpoint-every", OPTION_INT, "N",
-       "steps between checkpoints; 0: train as configured, simulate only when asked", &job->checkpoint_every,
-       0, INT64_MAX},
+       "steps between checkpoints besides those at the end and on request (simulate: 0, none; train: its "
+       "configuration's)",
+       &job->checkpoint_every, 0, INT64_MAX},
       {"keep", OPTION_INT, "K", "checkpoints kept (3)", &job->keep, 1, 1000000},
       {"max-time", OPTION_REAL, "SECONDS", "then write a checkpoint and leave with code 75", &job->max_time,
        0, 0},
-      {"device", OPTION_TEXT, "auto|cpu|cuda", "where to compute", &job->device, 0, 0},
+      {"device", OPTION_TEXT, "auto|cpu|cuda", "where to compute (auto: on GPUs, where there are any)",
+       &job->device, 0, 0},
       {"transport", OPTION_TEXT, "auto|mpi|nccl|peer",
        "how ranks talk; peer: straight into the memory of GPUs of one host; auto: peer where that is "
        "possible, "
