@@ -79,9 +79,17 @@ static struct status parse_filters(struct reading *r) {
     if (!equals) return failure(EXIT_USAGE, "--where %s: it must read COLUMN=VALUE", text);
     char name[256];
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
-    const struct column_choice choice = {.key = (char *)"where", .name = name, .chosen = true};
     struct filter *f = &r->filter[r->n_filters];
-    TRY(choice_find(&choice, r->table, "where", true, &f->column));
+    f->column = table_find(r->table, name);
+    if (f->column == -2)
+      return failure(EXIT_INPUT,
+                     "%s: column '%s' occurs more than once; choose by position, from 1: --where 1=%s",
+                     table_path(r->table), name, equals + 1);
+    if (f->column < 0) {
+      char wanted[300];
+      snprintf(wanted, sizeof wanted, "'%s' (--where)", name);
+      return table_no_column(r->table, wanted, "");
+    }
     f->value = mem_string(equals + 1);
     f->reason =
         account_reason(r->account, "%s is not as --where asks", table_column_name(r->table, f->column));
@@ -313,19 +321,28 @@ static struct status read_share(const struct convert_options *o, int share, int 
   return s;
 }
 
-/* Not a single edge: as a rule the tables do not belong together. */
+static const char *first_reason(const struct input_account *a) {
+  for (int i = 0; i < a->n_reasons; i++)
+    if (a->reason[i].rows) return a->reason[i].text;
+  return "none";
+}
+
+/* Not a single edge: as a rule the tables do not belong together, or the filters are misspelt. */
 static struct status check_any(const struct convert_options *o, const struct edges *edges,
                                struct input_account *a) {
   const int64_t rows = a->facts.rows;
   if (edges->n || !rows) return fine();
   struct reading r = {.o = o, .account = a};
   name_reasons(&r);
-  return failure(
-      EXIT_INPUT,
-      "%s: all %lld rows were dropped, %lld of them because an end is not a node; do the ids of "
-      "both tables belong together?",
-      o->edges, (long long)rows,
-      (long long)(a->reason[r.no_source].rows + a->reason[r.no_target].rows + a->reason[r.no_ends].rows));
+  const int64_t strange =
+      a->reason[r.no_source].rows + a->reason[r.no_target].rows + a->reason[r.no_ends].rows;
+  if (!strange)
+    return failure(EXIT_INPUT, "%s: all %lld rows were dropped; first reason: %s", o->edges, (long long)rows,
+                   first_reason(a));
+  return failure(EXIT_INPUT,
+                 "%s: all %lld rows were dropped, %lld of them because an end is not a node; do the ids of "
+                 "both tables belong together?",
+                 o->edges, (long long)rows, (long long)strange);
 }
 
 struct status edges_read(const struct comm *comm, const struct convert_options *o, struct nodes *nodes,

@@ -192,6 +192,10 @@ def test_layouts():
     check("by number", graph.edges(), wanted)
     tabs = write("t.csv", "von\tnach\tsynapses\n1\t2\t3\n")
     refused(INPUT, ["only one column", "von\\tnach\\tsynapses", "--delimiter"], "--edges", tabs, "--delimiter", "comma")
+    refused(INPUT, ["'kind' (--where)", "'synapses'"], "--edges", tabs, "--columns",
+            "pre=von,post=nach,weight=synapses", "--where", "kind=x")
+    refused(INPUT, ["all 1 rows were dropped; first reason: synapses is not as --where asks"],
+            "--edges", tabs, "--columns", "pre=von,post=nach,weight=synapses", "--where", "synapses=4")
     refused(INPUT, ["'body_pre', 'pre' or 'pre_root_id' (pre)", "'von'", "'synapses'", "--columns"], "--edges", tabs)
     refused(INPUT, ["row 2", "line 3", "2 fields", "3"], "--edges", edges((1, 2, 3), (1, 2)))
     refused(INPUT, ["row 1", "quote"], "--edges", write("t", HEAD + '"1,2,3\n'))
