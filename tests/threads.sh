@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=../jobs/env.sh
 . jobs/env.sh
 tests=("$@")
-if ((${#tests[@]} == 0)); then tests=(test_recur test_model test_lif_rules test_lif_stream test_table test_connectome test_fields); fi
+if ((${#tests[@]} == 0)); then tests=(test_recur test_model test_lif_rules test_ahead test_lif_stream test_table test_connectome test_fields); fi
 folder=build-threads
 mkdir -p $folder
 CC=clang cmake -S . -B $folder -G Ninja -DFASCICLE_CUDA=off -DCMAKE_BUILD_TYPE=None -DFASCICLE_SANITIZE=thread \
