@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,12 +95,54 @@ static void remove_left(const char *path, const char *host) {
   if (open) closedir(open);
 }
 
+/* The last names; what was renamed since is no longer there under them. */
+enum { MOST_UNFINISHED = 16 };
+static char unfinished[MOST_UNFINISHED][FILE_PATH];
+static int n_unfinished;
+static pthread_mutex_t unfinished_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void file_unfinished(const char *path) {
+  pthread_mutex_lock(&unfinished_lock);
+  int i = 0;
+  while (i < MOST_UNFINISHED && strcmp(unfinished[i], path)) i++;
+  if (i == MOST_UNFINISHED) snprintf(unfinished[n_unfinished++ % MOST_UNFINISHED], FILE_PATH, "%s", path);
+  pthread_mutex_unlock(&unfinished_lock);
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
+  (void)info, (void)kind, (void)walk;
+  return remove(path);
+}
+
+/* A folder is renamed first, so that nothing more comes into it. */
+static void abandon(const char *path) {
+  enum { AT_ONCE = 8 }; /* open folders */
+  char gone[FILE_PATH + 8];
+  struct stat info;
+  if (lstat(path, &info)) return;
+  if (!S_ISDIR(info.st_mode)) {
+    unlink(path);
+    return;
+  }
+  snprintf(gone, sizeof gone, "%s.gone", path);
+  if (!rename(path, gone)) nftw(gone, remove_one, AT_ONCE, FTW_DEPTH | FTW_PHYS);
+}
+
+void files_abandon(void) {
+  pthread_mutex_lock(&unfinished_lock); /* for good: no further names */
+  for (int i = 0; i < MOST_UNFINISHED; i++)
+    if (unfinished[i][0]) abandon(unfinished[i]);
+}
+
 struct status file_tmp_own(const char *path, char tmp[FILE_PATH]) {
   char host[256] = "host", own[FILE_PATH];
   gethostname(host, sizeof host - 1);
   remove_left(path, host);
-  if (snprintf(own, sizeof own, "%s.%s-%d", path, host, (int)getpid()) < FILE_PATH)
-    return file_tmp_name(own, tmp);
+  if (snprintf(own, sizeof own, "%s.%s-%d", path, host, (int)getpid()) < FILE_PATH) {
+    TRY(file_tmp_name(own, tmp));
+    file_unfinished(tmp);
+    return fine();
+  }
   return failure(EXIT_OUTPUT, "cannot write: the path is too long: %.80s...", path);
 }
 

@@ -19,6 +19,13 @@ struct status file_tmp_name(const char *path, char tmp[FILE_PATH]);
  * What killed processes of this host left under such names is removed first. */
 struct status file_tmp_own(const char *path, char tmp[FILE_PATH]);
 
+/* PATH, a file or a folder, is unfinished work of this process, as all names of file_tmp_own are. */
+void file_unfinished(const char *path);
+
+/* Remove what is unfinished, as far as it is there. Any thread, while the others still write: they find their
+ * names gone. */
+void files_abandon(void);
+
 /* fsync a file. On a network file system every host that wrote must do so. */
 struct status file_sync(const char *path);
 

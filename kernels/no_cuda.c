@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-static struct status start(int local_rank, int local_size) {
-  (void)local_rank, (void)local_size;
+static struct status start(int local_rank) {
+  (void)local_rank;
   return failure(EXIT_DEVICE,
                  "--device cuda: this program was built without CUDA; install the CUDA Toolkit and "
                  "configure again, or use --device cpu");

@@ -4,7 +4,6 @@
 #include "order.h"
 #include "log.h"
 #include "mem.h"
-#include "signals.h"
 #include "watchdog.h"
 
 #include <metis.h>
@@ -43,8 +42,7 @@ struct work {
   struct nets nets;
   uint32_t *part_of_node;
   int64_t n_pieces, n_fallbacks;
-  char why[40]; /* of the first fallback */
-  bool stopped;
+  char why[40];             /* of the first fallback */
   struct progress progress; /* a neuron is placed once a level */
 };
 
@@ -276,8 +274,7 @@ static void halve(struct work *w, struct piece *p, struct piece child[2]) {
 
 /* Consumes the piece. Parts [first, first + n) are filled from it. */
 static void bisect(struct work *w, struct piece *p, int first, int n) {
-  if (signals_pending() == REQUEST_STOP) w->stopped = true;
-  if (n == 1 || w->stopped) {
+  if (n == 1) {
     for (idx_t v = 0; v < p->n; v++) w->part_of_node[p->node[v]] = (uint32_t)first;
     piece_free(p);
     return;
@@ -346,10 +343,6 @@ struct status order_compute(const struct order_input *input, struct order *order
     progress_wipe(&w.progress);
   }
   nets_free(&w.nets);
-  if (w.stopped) {
-    mem_free(w.part_of_node);
-    return failure(EXIT_RUNTIME, "stopped on request while ordering; nothing was written");
-  }
   number_rows(input->n_nodes, w.part_of_node, order);
   for (eidx e = 0; e < input->n_edges; e++)
     order->cut += w.part_of_node[input->source[e]] != w.part_of_node[input->target[e]];

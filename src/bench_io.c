@@ -292,6 +292,7 @@ static struct status run(const struct comm *world, const struct bench_job *bench
                               .seed = (uint64_t)bench->seed,
                               .modular = bench->model && !strcmp(bench->model, "modular")}};
   TRY(generate_check(&bed.model));
+  if (world->rank == 0) file_unfinished(PLAIN), file_unfinished(GRAPH), file_unfinished(CHECKPOINT);
   bed.memory_rate = bench_memory_rate(world, bench->job.n_threads);
   struct status s = run_cases(&bed);
   comm_barrier(world);

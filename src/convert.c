@@ -5,8 +5,8 @@
 #include "log.h"
 #include "mem.h"
 #include "scx_graph.h"
-#include "signals.h"
 #include "verbs.h"
+#include "watch.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -45,7 +45,8 @@ static struct convert_options defaults(void) {
                                   .repeated_ids = "refuse",
                                   .overflow = "refuse",
                                   .underflow = "refuse",
-                                  .parts = 64};
+                                  .parts = 64,
+                                  .watchdog = WATCHDOG_CHOSEN};
 }
 
 static struct status parse(struct convert_options *o, int argc, char **argv) {
@@ -115,6 +116,7 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
       {"packed", OPTION_FLAG, NULL, "deflate the edges: a quarter of the size, but not for libsonata's wheel",
        &o->packed, 0, 0},
       {"force", OPTION_FLAG, NULL, "replace an existing output", &o->force, 0, 0},
+      watch_option(&o->watchdog),
       {"json", OPTION_FLAG, NULL, "the account as one JSON object on stdout", &o->json, 0, 0},
   };
   return options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, NULL, 0, 0);
@@ -149,13 +151,15 @@ static struct status check(const struct convert_options *o) {
 
 static struct status run(struct comm *world, int argc, char **argv) {
   struct convert_options o = defaults();
-  signals_install();
   TRY(parse(&o, argc, argv));
+  TRY(watch_start(o.watchdog));
   if (!o.node_rule) o.node_rule = o.nodes ? "listed" : "endpoints";
   TRY(agree(world, world->rank == 0 ? check(&o) : fine()));
   if (!scx_is(o.edges)) return convert_tables(world, &o);
+  watchdog_pause("converting an .scx folder");
   const struct status s = world->rank == 0 ? convert_scx(&o) : fine();
   comm_wait_for_all(world);
+  watchdog_resume();
   return agree(world, s);
 }
 

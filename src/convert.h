@@ -22,6 +22,7 @@ struct convert_options {
   const char *scale, *overflow, *underflow;
   struct texts where;
   int64_t delay, parts;
+  double watchdog;
   bool merge_kinds, no_order, streamable, packed, force, json;
 };
 
@@ -112,7 +113,7 @@ struct status scale_parse(const char *text, struct scale *scale);
 /* x * num / den, rounded half to even. Any int32 x, num and den in 1 .. 2^31. */
 int64_t scale_apply(struct scale scale, int64_t x);
 
-/* A batch of a table; a request to stop (Ctrl-C, SIGTERM) is a failure: nothing has been written. */
+/* A batch of a table. */
 struct status next_batch(struct table *table, struct table_batch *batch, struct progress *progress);
 
 /* ---- columns ---- */

@@ -1,7 +1,6 @@
 /* Which column plays which role, and the step from batch to batch. */
 #include "convert.h"
 #include "mem.h"
-#include "signals.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -95,8 +94,6 @@ struct status choice_find(const struct column_choice *choice, const struct table
 }
 
 struct status next_batch(struct table *table, struct table_batch *batch, struct progress *progress) {
-  if (signals_pending() == REQUEST_STOP)
-    return failure(EXIT_RUNTIME, "stopped on request; nothing was written");
   TRY(table_next(table, batch));
   progress_show(progress, table_done(table), NULL);
   return fine();

@@ -351,6 +351,7 @@ struct status edges_read(const struct comm *comm, const struct convert_options *
       .nodes = nodes, .known = nodes->ids.n, .edges = edges, .account = account_input(account, "edges")};
   struct status s = read_share(o, comm->rank, comm->size, &share);
   if (comm->size > 1) {
+    comm_wait_for_all(comm); /* shares may take unequal times */
     if (share_fits(comm, &share, &s))
       share_join(comm, &share);
     else if (s.code == 0 || s.code == EXIT_INPUT || s.code == EXIT_USAGE) {

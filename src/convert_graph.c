@@ -371,11 +371,13 @@ static struct status make_graph(struct work *w) {
 struct status convert_tables(const struct comm *comm, const struct convert_options *o) {
   struct work w = {.o = o};
   struct status s = read_tables(comm, &w);
+  watchdog_pause("making the graph");
   if (comm->rank == 0 && !s.code) s = make_graph(&w);
   nodes_free(&w.nodes), edges_free(&w.edges), account_free(&w.account);
   if (w.has_signs) signs_free(&w.signs);
   mem_free(w.sign), mem_free(w.index_of_node);
   connectome_free(&w.graph);
   comm_wait_for_all(comm);
+  watchdog_resume();
   return agree(comm, s);
 }

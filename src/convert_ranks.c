@@ -1,5 +1,6 @@
 #include "convert_ranks.h"
 #include "mem.h"
+#include "watchdog.h"
 
 #include <string.h>
 
@@ -84,6 +85,7 @@ static void rename_ends(uint32_t *end, int64_t n, int64_t known, const uint32_t 
 static void receive_share(const struct comm *comm, struct share *share, int from) {
   struct edges *e = share->edges;
   struct head h;
+  pulse("joining the ranks' edges");
   comm_receive(comm, &h, sizeof h, from);
   uint32_t *index = h.n_ids ? receive_ids(comm, share, &h, from) : NULL;
   edges_reserve(e, e->n + h.n_edges, e->delay);
@@ -106,7 +108,9 @@ void share_join(const struct comm *comm, struct share *share) {
   comm_sum_i64(comm, &n_edges, 1);
   if (comm->rank > 0) {
     ids_seal(&share->nodes->ids);
+    watchdog_wait(); /* for our turn */
     send_share(comm, share);
+    watchdog_wait_over();
     edges_free(share->edges);
     return;
   }

@@ -6,6 +6,7 @@
 #include "scx_graph.h"
 #include "trained.h"
 #include "verbs.h"
+#include "watchdog.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -205,7 +206,10 @@ static struct status run(struct comm *world, int argc, char **argv) {
   TRY(job_start(world, &job));
   struct comm alone = comm_split(world, world->rank > 0, world->rank);
   struct status s = fine();
+  watchdog_pause("export");
   if (world->rank == 0) s = write(&alone, &job, &request);
+  comm_wait_for_all(world);
+  watchdog_resume();
   s = agree(world, s);
   comm_free(&alone);
   job_stop(&job);

@@ -8,6 +8,7 @@
 #include "shuffled.h"
 #include "synthetic.h"
 #include "verbs.h"
+#include "watch.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@ struct request {
   const char *model, *delays, *population, *output, *shuffle_of, *shuffle_within;
   bool no_order, streamable, packed, force, as_json;
   int64_t min_delay, max_delay;
+  double watchdog;
   char digest[DIGEST_TEXT]; /* of the graph to shuffle */
 };
 
@@ -213,6 +215,7 @@ static struct status parse(struct request *r, int argc, char **argv) {
       {"packed", OPTION_FLAG, NULL, "deflate the edges: a quarter of the size, but not for libsonata's wheel",
        &r->packed, 0, 0},
       {"force", OPTION_FLAG, NULL, "replace an existing output", &r->force, 0, 0},
+      watch_option(&r->watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r->as_json, 0, 0}};
   return options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, NULL, 0, 0);
 }
@@ -224,13 +227,18 @@ static struct status run(struct comm *world, int argc, char **argv) {
                       .types = 32,
                       .parts = ORDERING_PARTS,
                       .model = "lognormal",
-                      .delays = "1"};
+                      .delays = "1",
+                      .watchdog = WATCHDOG_CHOSEN};
   TRY(parse(&r, argc, argv));
   TRY(check_request(&r));
+  TRY(watch_start(r.watchdog));
   TRY(look_at_input(world, &r));
   struct connectome graph = {0};
   json_t *facts = json_object();
+  watchdog_pause("generating");
   const struct status s = world->rank == 0 ? make_file(&r, &graph, facts) : fine();
+  comm_wait_for_all(world);
+  watchdog_resume();
   json_decref(facts);
   connectome_free(&graph);
   return agree(world, s);

@@ -7,6 +7,7 @@
 #include "scx.h"
 #include "table.h"
 #include "verbs.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -162,6 +163,7 @@ static void print(const json_t *facts, bool as_json) {
 static struct status run(struct comm *world, int argc, char **argv) {
   struct inspect_request request = {.partners = 20, .format.delimiter_option = "--delimiter"};
   bool as_json = false;
+  double watchdog = WATCHDOG_CHOSEN;
   const struct option options[] = {
       {"node", OPTION_TEXT, "ID", "one neuron, by body id or name, with its partners", &request.node, 0, 0},
       {"partners", OPTION_INT, "N",
@@ -173,8 +175,11 @@ static struct status run(struct comm *world, int argc, char **argv) {
        &request.format.delimiter, 0, 0},
       {"header", OPTION_TEXT, "auto|yes|no", "is the first row of a table a header?", &request.format.header,
        0, 0},
+      watch_option(&watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &as_json, 0, 0}};
   TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &request.path, 1, 1));
+  TRY(watch_start(watchdog));
+  watchdog_pause("inspect"); /* all of it reads */
   struct glance g = {0};
   TRY(agree(world, world->rank == 0 ? look(request.path, &g) : fine()));
   comm_share(world, &g, sizeof g, 0);

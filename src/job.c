@@ -4,7 +4,7 @@
 #include "digest.h"
 #include "log.h"
 #include "mem.h"
-#include "watchdog.h"
+#include "watch.h"
 
 #include <omp.h>
 #include <sched.h>
@@ -56,12 +56,7 @@ int job_options(struct job *job, struct option *rows) {
       {"memory", OPTION_REAL, "GIB",
        "memory that a rank may use: its share of the host's; on a GPU what is free there", &job->memory_gib,
        0, 0},
-      {"watchdog", OPTION_REAL, "SECONDS",
-       "end the job after so long without progress, ten times as long within a file or a merge; 0: never. "
-       "Without this option 300, and less where it is certain that nothing moves: 15 when a rank of the host "
-       "is "
-       "stopped, 20 (or 20 times the longest so far) when all are within a training or simulation step",
-       &job->watchdog, 0, 0},
+      watch_option(&job->watchdog),
       {"json", OPTION_FLAG, NULL, "the result as one JSON object on stdout", &job->json, 0, 0},
   };
   memcpy(rows, shared, sizeof shared);
@@ -70,8 +65,7 @@ int job_options(struct job *job, struct option *rows) {
 
 static struct status check_ranges(const struct job *job) {
   if (job->max_time < 0) return failure(EXIT_USAGE, "--max-time %g: it must not be negative", job->max_time);
-  if (job->watchdog < 0 && job->watchdog != WATCHDOG_CHOSEN)
-    return failure(EXIT_USAGE, "--watchdog %g: it must not be negative", job->watchdog);
+  TRY(watch_check(job->watchdog));
   if (job->memory_gib < 0)
     return failure(EXIT_USAGE, "--memory %g: it must not be negative", job->memory_gib);
   return fine();
@@ -82,7 +76,7 @@ static struct status check_ranges(const struct job *job) {
 /* Start the GPU of every rank, or of none. */
 static struct status start_everywhere(const struct comm *world, const struct job *job,
                                       const struct backend *backend) {
-  const struct status mine = backend->start(job->local_rank, job->local_size);
+  const struct status mine = backend->start(job->local_rank);
   const struct status all = agree(world, mine);
   if (all.code && !mine.code) backend->stop();
   return all;
@@ -95,7 +89,7 @@ static struct status choose_device(const struct comm *world, struct job *job) {
       job->backend = &backend_cuda;
       return fine();
     }
-    if (!strcmp(job->device, "cuda")) return s;
+    if (!strcmp(job->device, "cuda") || s.code != EXIT_DEVICE) return s;
   }
   job->backend = &backend_cpu;
   return start_everywhere(world, job, &backend_cpu);

@@ -1,5 +1,8 @@
 #include "launch.h"
 #include "build.h"
+#include "digest.h"
+#include "files.h"
+#include "signals.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,10 +22,11 @@ static struct status same_build(const struct comm *world) {
 }
 
 static struct status same_words(const struct comm *world, int argc, char **argv) {
-  char words[8192] = "";
-  size_t at = 0;
-  for (int i = 1; i < argc && at < sizeof words; i++)
-    at += (size_t)snprintf(words + at, sizeof words - at, "%s\n", argv[i]);
+  struct sha256 sha;
+  char words[DIGEST_TEXT];
+  sha256_init(&sha);
+  for (int i = 1; i < argc; i++) sha256_add(&sha, argv[i], strlen(argv[i]) + 1);
+  sha256_end(&sha, words);
   if (comm_equal(world, words, sizeof words)) return fine();
   return failure(EXIT_USAGE,
                  "the ranks were started with different command lines; give all ranks the same words");
@@ -31,4 +35,8 @@ static struct status same_words(const struct comm *world, int argc, char **argv)
 struct status launch_check(const struct comm *world, int argc, char **argv) {
   TRY(same_build(world));
   return same_words(world, argc, argv);
+}
+
+void launch_signals(void) {
+  signals_start(files_abandon);
 }

@@ -8,4 +8,8 @@
  * may differ does no harm: threads, as each rank has its own; files, as what is read is compared. */
 struct status launch_check(const struct comm *world, int argc, char **argv);
 
+/* Take the signals: unless a verb treats them as requests, they end the job and remove unfinished files.
+ * Before MPI starts. */
+void launch_signals(void);
+
 #endif

@@ -64,6 +64,7 @@ int main(int argc, char **argv) {
   }
   struct comm alone = {.size = 1};
   if (wants_help(argc, argv)) return run(verb, &alone, argc - 1, argv + 1);
+  launch_signals();
   struct comm world = comm_start(&argc, &argv);
   log_start(world.rank, false);
   meet(&world);

@@ -5,6 +5,7 @@
 #include "mem.h"
 #include "options.h"
 #include "verbs.h"
+#include "watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct request {
   const char *input, *output;
   int64_t parts, seed;
   bool streamable, packed, force, as_json;
+  double watchdog;
 };
 
 static void report(const struct request *r, const struct connectome *g, double seconds) {
@@ -68,7 +70,7 @@ static struct status check_request(const struct request *r) {
 }
 
 static struct status run(struct comm *world, int argc, char **argv) {
-  struct request r = {.parts = ORDERING_PARTS, .seed = ORDERING_SEED};
+  struct request r = {.parts = ORDERING_PARTS, .seed = ORDERING_SEED, .watchdog = WATCHDOG_CHOSEN};
   const struct option options[] = {
       {"output", OPTION_TEXT, "FILE", "the ordered graph to write", &r.output, 0, 0},
       {"parts", OPTION_INT, "N", "parts of the finest level, a power of two (64)", &r.parts, 1, 65536},
@@ -78,15 +80,20 @@ static struct status run(struct comm *world, int argc, char **argv) {
       {"packed", OPTION_FLAG, NULL, "deflate the edges: a quarter of the size, but not for libsonata's wheel",
        &r.packed, 0, 0},
       {"force", OPTION_FLAG, NULL, "replace an existing output", &r.force, 0, 0},
+      watch_option(&r.watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r.as_json, 0, 0}};
   TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &r.input, 1, 1));
   TRY(check_request(&r));
+  TRY(watch_start(r.watchdog));
   struct connectome_file *file;
   TRY(connectome_open(world, r.input, &file));
   r.streamable |= connectome_facts(file)->streamable;
   connectome_close(file);
   struct connectome graph = {0};
+  watchdog_pause("ordering");
   const struct status s = world->rank == 0 ? order_file(&r, &graph) : fine();
+  comm_wait_for_all(world);
+  watchdog_resume();
   connectome_free(&graph);
   return agree(world, s);
 }

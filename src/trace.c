@@ -5,7 +5,7 @@
 #include "trace_dir.h"
 #include "trace_rates.h"
 #include "verbs.h"
-#include "watchdog.h"
+#include "watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,19 +142,23 @@ static struct status act_on_all(int action, const char *dir, bool as_json) {
 
 static struct status run(struct comm *world, int argc, char **argv) {
   bool as_json = false;
+  double watchdog = WATCHDOG_CHOSEN;
   const char *operand[2];
   const struct option options[] = {
       {"packed", OPTION_FLAG, NULL,
        "merge: deflate ids and times as well; small, but libsonata cannot read it", &packed, 0, 0},
+      watch_option(&watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object a folder on stdout", &as_json, 0, 0}};
-  TRY(options_parse(&usage, options, 2, argc, argv, operand, 2, 2));
+  TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, operand, 2, 2));
   int action = 0;
   while (action < 3 && strcmp(operand[0], actions[action].word)) action++;
   if (action == 3) return failure(EXIT_USAGE, "trace %s: it must be merge, rates or check", operand[0]);
+  TRY(watch_start(watchdog));
   watchdog_pause("trace");
-  const struct status s = agree(world, world->rank == 0 ? act_on_all(action, operand[1], as_json) : fine());
+  const struct status s = world->rank == 0 ? act_on_all(action, operand[1], as_json) : fine();
+  comm_wait_for_all(world);
   watchdog_resume();
-  return s;
+  return agree(world, s);
 }
 
 const struct verb verb_trace = {"trace", "merge, check and count the spikes of a run", run};

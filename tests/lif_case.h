@@ -19,7 +19,7 @@ struct way {
 /* With TEST_DEVICE=cuda: on a GPU (tests/run_gpu.sh), beside the plain loop. */
 static inline int gpu_ways(struct way *ways) {
   static bool started;
-  if (!started) CHECK_FINE(backend_cuda.start(0, 1));
+  if (!started) CHECK_FINE(backend_cuda.start(0));
   started = true;
   ways[0] = (struct way){&lif_plain, 1, false, false};
   ways[1] = (struct way){backend_cuda.lif, 1, false, false};

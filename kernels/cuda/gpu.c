@@ -3,6 +3,7 @@
 #include "fail.h"
 #include "gpu_start.h"
 #include "mem.h"
+#include "recur_persist_open.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +30,8 @@ static cudaError_t try_device(int device) {
   return code;
 }
 
-struct status gpu_start(int local_rank, int local_size) {
-  (void)local_size;
+struct status gpu_start(int local_rank) {
+  TRY(persist_check_way());
   int n = 0;
   const cudaError_t found = cudaGetDeviceCount(&n);
   if (found != cudaSuccess) return no_device(cudaGetErrorString(found));

@@ -5,7 +5,7 @@
 #include "fail.h"
 #include "gpu.h"
 
-struct status gpu_start(int local_rank, int local_size);
+struct status gpu_start(int local_rank);
 void gpu_stop(void);
 void gpu_describe(char *text, size_t size);
 void gpu_identity(char id[16]);

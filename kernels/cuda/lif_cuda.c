@@ -3,7 +3,6 @@
 #include "lif_road.h"
 #include "mem.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 _Static_assert((int)LIF_SHIFTS == (int)LIF_SHIFTS_ON_DEVICE &&

@@ -12,9 +12,12 @@
 #include <unistd.h>
 
 static int reading = -1; /* our end of the pipe */
+static bool asked;       /* by the user, for more than warnings */
 
+/* Its version is no news, unless somebody has asked NCCL to talk. */
 static void say(const char *host, char *line) {
-  if (line[0]) fprintf(stderr, "fascicle: rank %d on %s: NCCL says: %s\n", fail_rank(), host, line);
+  if (line[0] && (asked || !strstr(line, "NCCL version")))
+    fprintf(stderr, "fascicle: rank %d on %s: NCCL says: %s\n", fail_rank(), host, line);
 }
 
 /* Without stdio: a stream that waits for input would hold up exit(). */
@@ -40,6 +43,7 @@ void nccl_messages_start(void) {
   int end[2];
   char name[64];
   pthread_t thread;
+  asked |= getenv("NCCL_DEBUG") != NULL && reading < 0;
   setenv("NCCL_DEBUG", "WARN", 0);
   if (reading >= 0 || getenv("NCCL_DEBUG_FILE") || pipe(end)) return;
   reading = end[0]; /* the other end stays open, so that the pipe is there when NCCL opens it by name */

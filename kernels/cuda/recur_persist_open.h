@@ -4,8 +4,12 @@
 #ifndef FASCICLE_RECUR_PERSIST_OPEN_H
 #define FASCICLE_RECUR_PERSIST_OPEN_H
 
+#include "fail.h"
 #include "recur_backend.h"
 #include "recur_persist.h"
+
+/* EXIT_USAGE when FASCICLE_WINDOW holds another word. */
+struct status persist_check_way(void);
 
 /* Plans and arrays on the device. False where the network, the batch or the GPU is not one for it: nothing is
  * held then. */

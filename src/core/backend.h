@@ -14,9 +14,9 @@ struct model_backend;
 struct backend {
   const char *name;
 
-  /* Choose the device for this rank (rank within the host, number of ranks there) or say why there is none:
+  /* Choose the device for this rank (rank within the host) or say why there is none:
    * EXIT_DEVICE. Local; call once before anything else. */
-  struct status (*start)(int local_rank, int local_size);
+  struct status (*start)(int local_rank);
   void (*stop)(void);
 
   /* One line about the device, for logs and `info`. */

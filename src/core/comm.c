@@ -35,6 +35,11 @@ static int promised_tasks(const char **variable, const char **rank) {
   return 0;
 }
 
+int comm_launched_rank(void) {
+  const char *variable, *rank = NULL;
+  return promised_tasks(&variable, &rank) > 0 && rank ? atoi(rank) : 0;
+}
+
 static void refuse_wrong_launch(int size) {
   const char *variable, *rank;
   int promised = promised_tasks(&variable, &rank);
@@ -77,6 +82,7 @@ _Noreturn void comm_finish(struct comm *world, int code) {
   comm_barrier(world);
   witness_leave();
   int rank = world->rank, size = world->size;
+  fail_mpi_is_up(false);
   CHECK_MPI(MPI_Finalize());
   if (rank > 0) exit(EXIT_FINE);
   const struct timespec pause = {0, 200000000};

@@ -34,6 +34,9 @@ void comm_free(struct comm *comm);
 /* Which MPI this is, such as "Open MPI v4.1.4"; `text` holds at least 256 bytes. */
 void comm_library(char *text);
 
+/* The rank that the launcher says we are, for the time before MPI is up; 0 without a launcher. */
+int comm_launched_rank(void);
+
 void comm_barrier(const struct comm *comm);
 
 /* `bytes` bytes from `root` to all; any size. */

@@ -4,9 +4,11 @@
 
 #include <mpi.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static int my_rank = 0;
@@ -47,6 +49,33 @@ struct status agree(const struct comm *comm, struct status mine) {
   return mine;
 }
 
+/* ---- the last word ---- */
+
+static atomic_flag said = ATOMIC_FLAG_INIT;
+
+static void rest(double seconds) {
+  const struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+  nanosleep(&t, NULL);
+}
+
+bool fail_speaks(void) {
+  return !atomic_flag_test_and_set(&said);
+}
+
+/* One thread of the process speaks, and one process of the host: what follows for the others is no news. They
+ * leave it time to end them. */
+static void take_turn(int code) {
+  if (fail_speaks() && witness_speaks()) return;
+  rest(3);
+  _exit(code);
+}
+
+static _Noreturn void leave(int code) {
+  fflush(stderr);
+  if (mpi_up && n_ranks > 1) MPI_Abort(MPI_COMM_WORLD, code); /* alone it only adds words of its own */
+  _exit(code);
+}
+
 _Noreturn void die_at(const char *file, int line, int code, const char *format, ...) {
   char text[1200], host[256] = "?";
   va_list args;
@@ -56,11 +85,21 @@ _Noreturn void die_at(const char *file, int line, int code, const char *format, 
   gethostname(host, sizeof host - 1);
   const char *base = strrchr(file, '/');
   witness_leave();
+  take_turn(code);
   fprintf(stderr, "fascicle: rank %d of %d on %s: %s (%s:%d)\n", my_rank, n_ranks, host, text,
           base ? base + 1 : file, line);
-  fflush(stderr);
-  if (mpi_up && n_ranks > 1) MPI_Abort(MPI_COMM_WORLD, code); /* alone it only adds words of its own */
-  _exit(code);
+  leave(code);
+}
+
+_Noreturn void fail_stopped(const char *why, void (*clean)(void)) {
+  if (!fail_speaks()) rest(1), _exit(EXIT_RUNTIME); /* it is ending already */
+  clean();
+  witness_leave();
+  if (my_rank > 0) rest(0.5); /* as a rule rank 0 has heard of it too */
+  const bool speaks = witness_met() ? witness_speaks() : comm_launched_rank() == 0;
+  if (!speaks) _exit(EXIT_RUNTIME);
+  fprintf(stderr, "fascicle: stopped on request (%s); nothing unfinished is left\n", why);
+  leave(EXIT_RUNTIME);
 }
 
 void check_mpi_at(const char *file, int line, int code, const char *call) {

@@ -49,7 +49,8 @@ struct status agree(const struct comm *comm, struct status mine);
     if (try_status_.code) return try_status_;                                                                \
   } while (0)
 
-/* End the whole job now. Prints "fascicle: rank R on HOST: TEXT (FILE:LINE)" and aborts with the code. */
+/* End the whole job now. Prints "fascicle: rank R on HOST: TEXT (FILE:LINE)" and aborts with the code;
+ * silent when somebody of this host has just done so. */
 _Noreturn void die_at(const char *file, int line, int code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 #define DIE(code, ...) die_at(__FILE__, __LINE__, code, __VA_ARGS__)
@@ -62,6 +63,12 @@ _Noreturn void die_at(const char *file, int line, int code, const char *format, 
   do {                                                                                                       \
     if (FASCICLE_CHECKED && !(condition)) DIE(EXIT_RUNTIME, "broken invariant: %s", #condition);             \
   } while (0)
+
+/* End the whole job now on somebody's request, after `clean`: one line with the reason, EXIT_RUNTIME. */
+_Noreturn void fail_stopped(const char *why, void (*clean)(void));
+
+/* Whether the calling thread is the first of this process to say why it ends; the others stay silent. */
+bool fail_speaks(void);
 
 /* Wraps an MPI call: a failure is fatal and carries MPI's own text. */
 void check_mpi_at(const char *file, int line, int code, const char *call);

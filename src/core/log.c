@@ -1,4 +1,6 @@
 #include "log.h"
+#include "fail.h"
+#include "watchdog.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,6 +50,7 @@ void log_warning(const char *format, ...) {
 
 void log_error(const char *text) {
   if (!speaks) return;
+  while (!fail_speaks()) pause(); /* another thread is about to end us, and this is what came of it */
   fprintf(stderr, "fascicle: %s\n", text);
   fflush(stderr);
   if (file) fprintf(file, "fascicle: %s\n", text), fflush(file);
@@ -106,6 +109,7 @@ void progress_show(struct progress *p, int64_t done, const char *extra) {
 
 void progress_add(struct progress *p, int64_t more) {
   p->done += more;
+  pulse(p->what);
   progress_show(p, p->done, NULL);
 }
 

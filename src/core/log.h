@@ -18,7 +18,8 @@ void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line "fascicle: warning: ...". */
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The one line of an agreed failure: "fascicle: TEXT", from rank 0, on stderr, even when quiet. */
+/* The one line of an agreed failure: "fascicle: TEXT", from rank 0, on stderr, even when quiet.
+ * Once; any thread. */
 void log_error(const char *text);
 
 /* Long work with a known end. `unit` is plural ("steps", "rows"). */
@@ -31,7 +32,7 @@ struct progress {
 struct progress progress_start(const char *what, const char *unit, int64_t first, int64_t total);
 /* `extra` may be NULL: a short remark at the line's end. */
 void progress_show(struct progress *p, int64_t done, const char *extra);
-/* So much more is done: for work that comes in pieces. */
+/* So much more is done: for work that comes in pieces. A pulse for the watchdog. */
 void progress_add(struct progress *p, int64_t more);
 /* The bar is wiped off a terminal; nothing is said. */
 void progress_wipe(const struct progress *p);

@@ -1,40 +1,53 @@
 #include "signals.h"
+#include "fail.h"
 
+#include <pthread.h>
 #include <signal.h>
-#include <string.h>
+#include <stdatomic.h>
 
-static volatile sig_atomic_t stop_seen, save_seen;
+static atomic_bool stop_seen, save_seen, are_requests;
+static void (*clean_up)(void);
 
-static void on_stop(int number) {
-  (void)number;
-  stop_seen = 1;
+static sigset_t those(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM), sigaddset(&set, SIGINT), sigaddset(&set, SIGUSR1), sigaddset(&set, SIGUSR2);
+  return set;
 }
 
-static void on_save(int number) {
-  (void)number;
-  save_seen = 1;
+static void *take(void *unused) {
+  (void)unused;
+  const sigset_t set = those();
+  for (int number;;) {
+    if (sigwait(&set, &number)) continue;
+    if (number == SIGUSR2)
+      atomic_store(&save_seen, true);
+    else if (atomic_load(&are_requests))
+      atomic_store(&stop_seen, true);
+    else
+      fail_stopped(number == SIGTERM ? "SIGTERM" : number == SIGINT ? "SIGINT" : "SIGUSR1", clean_up);
+  }
+  return NULL;
 }
 
-static void install(int number, void (*handler)(int)) {
-  struct sigaction action;
-  memset(&action, 0, sizeof action);
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
-  sigaction(number, &action, NULL);
+void signals_start(void (*clean)(void)) {
+  const sigset_t set = those();
+  pthread_t thread;
+  clean_up = clean;
+  pthread_sigmask(SIG_BLOCK, &set, NULL);
+  if (pthread_create(&thread, NULL, take, NULL)) DIE(EXIT_RUNTIME, "cannot start the thread of signals");
+  pthread_detach(thread);
 }
 
 void signals_install(void) {
-  install(SIGTERM, on_stop);
-  install(SIGUSR1, on_stop);
-  install(SIGINT, on_stop);
-  install(SIGUSR2, on_save);
+  atomic_store(&are_requests, true);
 }
 
 enum request signals_pending(void) {
-  if (stop_seen) return REQUEST_STOP;
-  return save_seen ? REQUEST_SAVE : REQUEST_NONE;
+  if (atomic_load(&stop_seen)) return REQUEST_STOP;
+  return atomic_load(&save_seen) ? REQUEST_SAVE : REQUEST_NONE;
 }
 
 void signals_saved(void) {
-  save_seen = 0;
+  atomic_store(&save_seen, false);
 }

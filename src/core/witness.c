@@ -19,13 +19,14 @@ struct person {
   pid_t process;
   atomic_int leaves;   /* its end has been, or will be, explained */
   atomic_int told;     /* somebody says that it is gone */
-  atomic_int stall;    /* of the first person: somebody says that nothing moves */
+  atomic_int spoken;   /* of the first person: somebody says why the job ends */
   _Atomic float still; /* by witness_tell */
   char place[48];
 };
 
 static struct person *people; /* [n_people] */
 static int n_people, me;
+static atomic_bool met;
 static bool sees_all;       /* the whole job is on this host */
 static struct pollfd *seen; /* [n_people] readable once the process has ended; fd -1: not watched any more */
 
@@ -103,9 +104,7 @@ static void start_thread(void) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void witness_start(const struct comm *host, int n_ranks) {
-  sees_all = n_ranks == 1;
-  if (host->size == 1 || people) return;
+static void watch_people(const struct comm *host, int n_ranks) {
   people = share_table(host);
   if (!people) return;
   sees_all = host->size == n_ranks;
@@ -119,10 +118,20 @@ void witness_start(const struct comm *host, int n_ranks) {
   start_thread();
 }
 
+void witness_start(const struct comm *host, int n_ranks) {
+  sees_all = n_ranks == 1;
+  if (host->size > 1 && !people) watch_people(host, n_ranks);
+  atomic_store(&met, true);
+}
+
+bool witness_met(void) {
+  return atomic_load(&met);
+}
+
 /* ---- when nothing moves ---- */
 
 bool witness_speaks(void) {
-  return !people || !atomic_exchange(&people[0].stall, 1);
+  return !people || !atomic_exchange(&people[0].spoken, 1);
 }
 
 void witness_tell(double still, const char *place) {

@@ -10,11 +10,14 @@
  * offers no way to watch. */
 void witness_start(const struct comm *host, int n_ranks);
 
+/* Whether that is done. Any thread. */
+bool witness_met(void);
+
 /* From here on nobody wonders at our end: called before an orderly one, and by whoever tells the reason of
  * another. Any thread; harmless without witness_start. */
 void witness_leave(void);
 
-/* Whether this rank is the first of its host to say that nothing moves. */
+/* Whether this rank is the first of its host to say why the job ends. */
 bool witness_speaks(void);
 
 /* By the watchdog's thread, for the others to see: for how long this rank has stood still in units of what is

@@ -56,7 +56,7 @@ static void bench(const struct lif_data *d, const char *name, double share, int6
 
 /* bench_lif [CASE]: one case, 0 to 3, or all. */
 int main(int argc, char **argv) {
-  const struct status s = backend_cuda.start(0, 1);
+  const struct status s = backend_cuda.start(0);
   if (s.code) DIE(s.code, "%s", s.text);
   static const struct {
     const char *name;

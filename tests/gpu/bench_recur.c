@@ -61,7 +61,7 @@ static void bench(const struct recur_case *c, bool check, bool mixed) {
 }
 
 int main(int argc, char **argv) {
-  const struct status s = backend_cuda.start(0, 1);
+  const struct status s = backend_cuda.start(0);
   if (s.code) DIE(s.code, "%s", s.text);
   bool check = false, mixed = false;
   int only = -1;

@@ -2,9 +2,9 @@
 """Several GPUs (or several ranks on one): do they agree with one rank, and do they end when one dies?
 
 Usage: ranks.py RANKS [--transports peer,nccl,mpi] [--only SECTION,SECTION] [--quick]
-Sections: rows, rules, train, lif, resume, deaths. Programs are found on the PATH: fascicle, gpu_test_transport,
-gpu_test_lif_ranks. With more ranks than GPUs only the transport mpi is possible. Deaths go beside all else, on the same GPUs: most of
-their time is waiting. A check that fails ends it with 1."""
+Sections: rows, rules, train, lif, resume, deaths, stalls. Programs are found on the PATH: fascicle, gpu_test_transport,
+gpu_test_lif_ranks. With more ranks than GPUs only the transport mpi is possible. Deaths and stalls go beside all else, on the same GPUs:
+most of their time is waiting. A check that fails ends it with 1."""
 import argparse
 import json
 import os
@@ -19,7 +19,7 @@ import time
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("ranks", type=int)
 parser.add_argument("--transports", default="peer,nccl,mpi")
-parser.add_argument("--only", default="rows,rules,train,lif,resume,deaths")
+parser.add_argument("--only", default="rows,rules,train,lif,resume,deaths,stalls")
 parser.add_argument("--seconds", type=float, default=540, help="what no longer fits is named and left out")
 parser.add_argument("--quick", action="store_true", help="a small graph for LIF")
 options = parser.parse_args()
@@ -162,9 +162,9 @@ def ranks_of(process):
     return found
 
 
-def death(verb, transport, how):
-    folder = f"death_{verb}_{transport}_{how.name}"
-    words = ["--transport", transport, "--parts", R, "--watchdog", WATCHDOG]
+def begin(folder, verb, transport, watchdog):
+    """A run of R ranks that is well under way, and the processes of its ranks; it may be over, when it fails."""
+    words = ["--transport", transport, "--parts", R, *(["--watchdog", watchdog] if watchdog else [])]
     words = (train_words(folder, *words, "--set", "train_steps=1000000") if verb == "train"
              else simulate_words(folder, "small.h5", 10**9, *words))
     with open(f"{folder}.err", "w") as err:
@@ -173,11 +173,20 @@ def death(verb, transport, how):
     kind = "step" if verb == "train" else "steps"
     while len(records(folder, kind)) < 3 and time.monotonic() < until and process.poll() is None:
         time.sleep(0.1)
-    victim = ranks_of(process).get(1)
-    what = f"{verb}, {transport}, rank 1 {'killed' if how == signal.SIGKILL else 'stopped'}"
-    if not victim or process.poll() is not None:
-        check(False, what, "did not run:", open(f"{folder}.err").read()[-600:])
+    ranks = ranks_of(process)
+    if len(ranks) < R or process.poll() is not None:
+        check(False, folder, "did not run:", open(f"{folder}.err").read()[-600:])
+        return process, None
+    return process, ranks
+
+
+def death(verb, transport, how, watchdog=WATCHDOG):
+    folder = f"death_{verb}_{transport}_{how.name}_{watchdog}"
+    process, ranks = begin(folder, verb, transport, watchdog)
+    if not ranks:
         return
+    victim = ranks[1]
+    what = f"{verb}, {transport}, rank 1 {'killed' if how == signal.SIGKILL else 'stopped'}{'' if watchdog else ', as it comes'}"
     os.kill(victim, how)
     start = time.monotonic()
     try:
@@ -190,10 +199,38 @@ def death(verb, transport, how):
         os.kill(victim, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    said = [line for line in open(f"{folder}.err").read().splitlines() if "fascicle: rank " in line]
+    said = [line for line in open(f"{folder}.err").read().splitlines() if "fascicle: rank " in line and "NCCL says" not in line]
     word = "is gone" if how == signal.SIGKILL else "is stopped"
     good = took < LIMIT and code not in (0, "none") and len(said) == 1 and f"rank 1 (process {victim}) on this host {word}" in said[0]
     check(good, f"{what}: ended after {took:.1f} s, code {code}, saying:", " | ".join(said))
+
+
+def suspended(verb, transport):
+    """A scheduler stops the whole job for longer than the watchdog waits, and lets it go on."""
+    process, ranks = begin(f"suspended_{verb}_{transport}", verb, transport, WATCHDOG)
+    if not ranks:
+        return
+    for number, pause in ((signal.SIGSTOP, 1.5 * WATCHDOG), (signal.SIGCONT, 1.5 * WATCHDOG)):
+        for pid in ranks.values():
+            os.kill(pid, number)
+        time.sleep(pause)
+    goes_on = process.poll() is None
+    os.kill(ranks[0], signal.SIGTERM)
+    code = process.wait(60)
+    said = open(f"suspended_{verb}_{transport}.err").read()
+    check(goes_on and code == 75, f"{verb}, {transport}, suspended and continued: goes on, code {code}", "" if goes_on else said[-600:])
+
+
+def refused():
+    """NCCL cannot start: one line that names rank, host and phase, beside NCCL's own."""
+    words = train_words("refused", "--transport", "nccl", "--parts", R)
+    started_here = time.monotonic()
+    done = subprocess.run(launch(R, list(map(str, words))), capture_output=True, text=True, timeout=60,
+                          env=dict(environment, NCCL_SOCKET_IFNAME="=nosuch0"))
+    said = [line for line in done.stderr.splitlines() if "fascicle: rank " in line and "NCCL says" not in line]
+    check(done.returncode not in (0, 71) and len(said) == 1 and "joining the GPUs by NCCL" in said[0],
+          f"NCCL without a network: ended after {time.monotonic() - started_here:.1f} s, code {done.returncode}, saying:", " | ".join(said),
+          "" if said else done.stderr[-600:])
 
 
 # ---- all ----
@@ -237,11 +274,20 @@ def deaths_in_order():
 
 
 def check_deaths():
-    draw("small.h5", 20000, 1000000, "--delays", "1:8", "--no-order")
     for verb, t, how in deaths_in_order():
         stopped = how == signal.SIGSTOP
         if fits(6 + (WATCHDOG if stopped else 0), f"{verb}, {t}, a rank {'stopped' if stopped else 'killed'}"):
             death(verb, t, how)
+
+
+def check_stalls():
+    if "nccl" in transports and fits(6, "NCCL without a network"):
+        refused()
+    for t in transports:
+        if fits(30, f"train, {t}, a rank stopped, no --watchdog"):
+            death("train", t, signal.SIGSTOP, 0)
+        if fits(25, f"simulate, {t}, suspended"):
+            suspended("simulate", t)
 
 
 def check_programs():
@@ -279,7 +325,9 @@ def main():
         json.dump({"threshold": 2000, "decay_shifts": [4], "refractory_steps": 5, "seed": 3, "stimulus": [
             {"neurons": "all", "kind": "poisson", "rate_hz": 4, "weight": 2100}]}, file)
     draw("train.h5", 5000, 524324, "--parts", 8)
-    lanes = [threading.Thread(target=guarded, args=(lane,)) for lane in (check_all_else, *((check_deaths,) if "deaths" in sections else ()))]
+    draw("small.h5", 20000, 1000000, "--delays", "1:8", "--no-order")
+    asked = [lane for section, lane in (("deaths", check_deaths), ("stalls", check_stalls)) if section in sections]
+    lanes = [threading.Thread(target=guarded, args=(lane,)) for lane in (check_all_else, *asked)]
     for lane in lanes:
         lane.start()
     for lane in lanes:

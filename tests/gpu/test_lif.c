@@ -139,7 +139,7 @@ static void check_more(void) {
 /* gpu_test_lif [quick|full]: the smallest nets alone; or the full-size run of 10,000 steps as well. */
 int main(int argc, char **argv) {
   const char *how = argc > 1 ? argv[1] : "";
-  const struct status s = backend_cuda.start(0, 1);
+  const struct status s = backend_cuda.start(0);
   if (s.code) DIE(s.code, "%s", s.text);
   check_quick();
   if (strcmp(how, "quick")) check_more();

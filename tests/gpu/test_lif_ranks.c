@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
                                 : !strcmp(name, "peer") ? &transport_peer
                                                         : &transport_staged;
   setenv("FASCICLE_NCCL_SPIKES", "1", 1); /* nccl: the road between devices, not the host's */
-  CHECK_FINE(backend_cuda.start(world.rank, world.size));
+  CHECK_FINE(backend_cuda.start(world.rank));
   CHECK_FINE(via->open(&world));
   int failed = 0;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) failed += check_case(&cases[i]);

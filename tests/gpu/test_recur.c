@@ -129,7 +129,7 @@ static int failures(bool persistent, eidx most_edges) {
 }
 
 int main(int argc, char **argv) {
-  const struct status s = backend_cuda.start(0, 1);
+  const struct status s = backend_cuda.start(0);
   if (s.code) DIE(s.code, "%s", s.text);
   const eidx most = argc > 1 && !strcmp(argv[1], "small") ? 100000 : 1 << 30;
   const int failed = failures(false, most) + failures(true, most) + mixed_failures();

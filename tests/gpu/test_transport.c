@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
   const struct transport *via = !strcmp(name, "nccl")   ? &transport_nccl
                                 : !strcmp(name, "peer") ? &transport_peer
                                                         : &transport_staged;
-  struct status s = backend_cuda.start(world.rank, world.size);
+  struct status s = backend_cuda.start(world.rank);
   if (s.code) DIE(s.code, "%s", s.text);
   s = via->open(&world);
   if (s.code) DIE(s.code, "%s", s.text);

@@ -1,0 +1,108 @@
+# seconds: 200
+"""Verbs that cannot go on later end at once when asked to: within 2 seconds, with one line and code 1, and nothing unfinished is left. A rank
+of convert that is stopped is seen by the others."""
+import os
+import random
+import signal
+import subprocess
+import time
+
+from sim_tools import check, fascicle, here, path, ranks, ranks_of, run, run_tests, simulate
+
+LIMIT, LAUNCHER = 2, 3 # seconds for a rank; what mpirun may take to end the others
+EDGES = 600000
+
+
+def start(words, n):
+    with open(path("log"), "w") as log:
+        process = subprocess.Popen([ranks, str(n), fascicle, *map(str, words)], stderr=log, stdout=subprocess.DEVNULL, start_new_session=True)
+    here.started.append(process)
+    return process
+
+
+def good(*words):
+    code, out, err = run(*words)
+    check(code == 0, words, err)
+
+
+def make_tables():
+    good("generate", "--nodes", 30000, "--edges", EDGES, "--no-order", "--output", path("g.h5"))
+    good("export", path("g.h5"), "--format", "csv", "--output", path("e.csv"))
+
+
+def names():
+    return {os.path.join(folder, name) for folder, folders, files in os.walk(path()) for name in folders + files} - {path("log")}
+
+
+def clear(before):
+    for name in sorted(names() - before, reverse=True):
+        os.rmdir(name) if os.path.isdir(name) else os.remove(name)
+
+
+def ends(words, n, draw, whole):
+    """Whether the signal came in time."""
+    before = names()
+    process = start(words, n)
+    pids = ranks_of(process, n)
+    time.sleep(draw.uniform(0.05, 0.6) * whole)
+    number, heard = draw.choice((signal.SIGTERM, signal.SIGINT)), draw.choice((pids, pids[:1], pids[-1:]))
+    begun = time.time()
+    for pid in heard:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return False
+    code, took = process.wait(60), time.time() - begun
+    if code == 0:
+        clear(before)
+        return False
+    what = f"{words[:4]} on {n} ranks, signal {number} to {len(heard)}:"
+    said = [line for line in open(path("log")) if line.startswith("fascicle:") and "warning" not in line]
+    check(code == 1 and took < LIMIT + (LAUNCHER if n > 1 else 0), what, "code", code, "after", took, "saying", said)
+    check(len(said) == 1 and "stopped on request" in said[0], what, said)
+    check(names() == before, what, names() - before)
+    return True
+
+
+def disturb(times, *words, seed=1):
+    draw, before, begun = random.Random(seed), names(), time.time()
+    good(*words)
+    whole = time.time() - begun
+    clear(before)
+    check(any([ends(words, n, draw, whole) for n in (1, 2) for _ in range(times)]), words, "was over before each signal")
+
+
+def test_convert():
+    make_tables()
+    words = ["convert", "--edges", path("e.csv"), "--columns", "pre=body_pre,post=body_post,weight=weight", "--output", path("c.h5")]
+    disturb(2, *words)
+    process = start([*words[:1], "--watchdog", 1, *words[1:]], 2)
+    victim = ranks_of(process, 2)[0]
+    time.sleep(0.7)
+    os.kill(victim, signal.SIGSTOP)
+    code, log = process.wait(30), open(path("log")).read()
+    check(code == 71 and log.count("fascicle:") == 1 and f"(process {victim}) on this host is stopped" in log, code, log)
+
+
+def test_generate_and_order():
+    disturb(1, "generate", "--nodes", 30000, "--edges", EDGES, "--output", path("h.h5"))
+    make_tables()
+    disturb(1, "order", path("g.h5"), "--output", path("o.h5"))
+
+
+def test_export_and_inspect():
+    make_tables()
+    disturb(1, "export", path("g.h5"), "--format", "csv", "--output", path("x.csv"))
+    disturb(1, "export", path("g.h5"), "--format", "scx", "--block-size", 16, "--output", path("x.scx"))
+    disturb(1, "inspect", "--verify", path("g.h5"))
+
+
+def test_trace():
+    good("generate", "--nodes", 4000, "--edges", 8000, "--no-order", "--output", path("g.h5"))
+    config = {"threshold": 100, "decay_shifts": [4], "stimulus": [{"neurons": "all", "kind": "poisson", "rate_hz": 100, "weight": 200}]}
+    simulate(path("g.h5"), config, 10000, "run")
+    os.remove(path("run/spikes.h5"))
+    disturb(1, "trace", "merge", path("run"))
+
+
+run_tests(globals(), workers=2)
