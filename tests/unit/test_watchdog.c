@@ -32,7 +32,7 @@ static void make_windows(int n, double seconds) {
 static void hangs_in_a_window(void) {
   make_windows(5, 0.01);
   watchdog_window("a window");
-  rest(3);
+  rest(100);
 }
 
 static void hangs_in_the_first_window(void) {
@@ -61,7 +61,7 @@ static void reads_a_file_in_a_window(void) {
 
 static void hangs(void) {
   pulse("something");
-  rest(8);
+  rest(100);
 }
 
 static void waits_for_another(void) {
