@@ -54,8 +54,8 @@ int job_options(struct job *job, struct option *rows) {
       {"threads", OPTION_INT, "N", "threads of each rank (OMP_NUM_THREADS, else its share of the cores)",
        &job->threads, 1, MOST_THREADS},
       {"memory", OPTION_REAL, "GIB",
-       "memory that a rank may use: its share of the host's; on a GPU what is free there", &job->memory_gib,
-       0, 0},
+       "memory that a rank may use: its share of the host's; on a GPU of what is free there",
+       &job->memory_gib, 0, 0},
       watch_option(&job->watchdog),
       {"json", OPTION_FLAG, NULL, "the result as one JSON object on stdout", &job->json, 0, 0},
   };
@@ -173,11 +173,29 @@ static void choose_threads(const struct comm *host, struct job *job) {
   job->n_readers = spare < job->n_threads ? spare : job->n_threads;
 }
 
+/* Ranks that compute where this one does. */
+static int sharers(const struct comm *world, const struct job *job) {
+  char mine[16], *all = NEW(char, sizeof mine *(int64_t)world->size);
+  int n = 0;
+  job->backend->identity(mine);
+  comm_gather(world, mine, sizeof mine, all);
+  for (int r = 0; r < world->size; r++) n += !memcmp(all + sizeof mine * (size_t)r, mine, sizeof mine);
+  mem_free(all);
+  return n;
+}
+
+enum { SPARE = 64 }; /* of a GPU one byte in so many is left to the driver and to small arrays */
+
+static int64_t memory_of_rank(const struct comm *world, const struct job *job) {
+  if (!job->backend->free_bytes) return mem_of_host() / job->local_size;
+  const int64_t bytes = job->backend->free_bytes();
+  return (bytes - bytes / SPARE) / sharers(world, job);
+}
+
 /* The least of all ranks: what follows from it is decided alike on each. */
 static void choose_memory(const struct comm *world, struct job *job) {
-  const double gib = 1024.0 * 1024 * 1024;
-  const double host = (double)mem_of_host();
-  job->memory_bytes = (int64_t)(job->memory_gib > 0 ? job->memory_gib * gib : host / (double)job->local_size);
+  const int64_t found = memory_of_rank(world, job);
+  job->memory_bytes = job->memory_gib > 0 ? (int64_t)(job->memory_gib * 0x1p30) : found;
   comm_min_i64(world, &job->memory_bytes, 1);
 }
 
@@ -197,9 +215,9 @@ struct status job_start(const struct comm *world, struct job *job) {
   struct comm host;
   find_neighbours(world, job, &host);
   choose_threads(&host, job);
-  choose_memory(world, job);
   comm_free(&host);
   TRY(choose_device(world, job));
+  choose_memory(world, job);
   TRY(choose_transport(world, job));
   say_choices(world, job);
   watchdog_start(watchdog_rule(job->watchdog));

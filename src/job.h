@@ -32,7 +32,7 @@ struct job {
   bool force, json;
   int64_t parts, threads;         /* 0: chosen */
   int64_t checkpoint_every, keep; /* steps (0: only at a request), files */
-  double memory_gib;              /* per rank; 0: this rank's share of the host's memory */
+  double memory_gib;              /* per rank; 0: its share of its GPU's free memory, or of the host's */
   double watchdog, max_time;      /* seconds; 0: never; WATCHDOG_CHOSEN */
 
   /* By job_start. */
@@ -41,7 +41,7 @@ struct job {
   int local_rank, local_size; /* among the ranks of this host */
   int n_threads;              /* OpenMP threads of this rank; also set as the default of parallel regions */
   int n_readers;              /* cores left to this rank, at most one a thread: for threads that read ahead */
-  int64_t memory_bytes;       /* what this rank may use on the host */
+  int64_t memory_bytes;       /* what a rank may use where it computes, the same on all ranks */
   double started;             /* seconds_now() at the start */
   char started_utc[32];
 };

@@ -168,9 +168,12 @@ static int64_t memory_limit(const struct plan_request *r) {
   return mem_of_host() / r->ranks;
 }
 
+static bool on_gpu(const struct plan_request *r) {
+  return strcmp(r->machine.name, "cpu") != 0;
+}
+
 static struct status count(const struct comm *alone, const struct plan_request *r, int parts,
                            struct answer *a) {
-  const bool cpu = !strcmp(r->machine.name, "cpu");
   const int per_host = parts < r->layout.ranks_per_host ? parts : r->layout.ranks_per_host;
   if (!r->path) {
     a->graph = (struct plan_graph){.n_nodes = r->nodes,
@@ -187,7 +190,7 @@ static struct status count(const struct comm *alone, const struct plan_request *
   struct connectome_file *file;
   TRY(connectome_open(alone, r->path, &file));
   plan_count(alone, file, parts, per_host, job_exchange(&r->job), &a->graph);
-  a->streamable = !cpu || connectome_facts(file)->streamable;
+  a->streamable = on_gpu(r) || connectome_facts(file)->streamable;
   connectome_close(file);
   return fine();
 }
@@ -200,8 +203,7 @@ static bool trains(const struct plan_request *r) {
 static bool can_count(const struct plan_request *r, const struct answer *a) {
   if (!trains(r)) return plan_largest(&a->graph)->n_own <= INT32_MAX;
   const struct plan_share *s = plan_largest(&a->graph);
-  const bool gpu = strcmp(r->machine.name, "cpu") != 0;
-  return s->n_own + s->n_halo <= INT32_MAX && (!gpu || s->near + s->far <= UINT32_MAX - 65536);
+  return s->n_own + s->n_halo <= INT32_MAX && (!on_gpu(r) || s->near + s->far <= UINT32_MAX - 65536);
 }
 
 static bool fits(const struct plan_request *r, const struct answer *a) {
@@ -245,7 +247,7 @@ static void simulate_on_cpu(struct answer *a) {
 
 static void plan_simulation(const struct plan_request *r, struct answer *a) {
   struct plan_layout layout = a->layout;
-  if (strcmp(r->machine.name, "cpu"))
+  if (on_gpu(r))
     simulate_on_device(a);
   else
     simulate_on_cpu(a);
@@ -277,7 +279,11 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
                                        .replicas = replicas,
                                        .characters = r->characters,
                                        .mixed = c->precision == PRECISION_MIXED};
-  a->memory = plan_train_memory(&backend_cpu, &a->graph, share, &a->training);
+  if (on_gpu(r)) {
+    a->memory = plan_train_device_memory(&backend_cuda, &a->graph, share, &a->training);
+    a->host = plan_train_host_memory(&a->graph, share, &a->training);
+  } else
+    a->memory = plan_train_memory(&backend_cpu, &a->graph, share, &a->training);
   a->step = plan_train_step(&a->graph, &a->layout, &a->training);
   return fine();
 }

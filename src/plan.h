@@ -86,8 +86,15 @@ struct plan_training {
 };
 struct plan_memory plan_train_memory(const struct backend *backend, const struct plan_graph *graph,
                                      const struct plan_share *share, const struct plan_training *training);
+/* The same where a GPU computes: what it holds, and what the host does. `backend` is that of the GPU; of a
+ * program that was built without CUDA it is reckoned as on a CPU, which is up to 5 % less. */
+struct plan_memory plan_train_device_memory(const struct backend *backend, const struct plan_graph *graph,
+                                            const struct plan_share *share,
+                                            const struct plan_training *training);
+struct plan_memory plan_train_host_memory(const struct plan_graph *graph, const struct plan_share *share,
+                                          const struct plan_training *training);
 
-/* At the end of a run on the CPU: warns when the measured peak is more than a tenth off. `spare`: bytes that
+/* At the end of a run: warns when the measured peak is more than a tenth off. `spare`: bytes that
  * may or may not have been in use. Peaks under PLAN_CHECKED bytes are left alone: fixed buffers outweigh the
  * graph there. */
 enum { PLAN_CHECKED = 128 << 20 };

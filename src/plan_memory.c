@@ -1,5 +1,6 @@
 /* Bytes of a rank, item by item. Each item says which arrays it stands for; tests hold the sums against
  * measured peaks. */
+#include "backends.h"
 #include "lif_leg.h"
 #include "log.h"
 #include "plan.h"
@@ -79,8 +80,9 @@ static lidx part_of(int64_t total, int parts) {
   return (lidx)((total + parts - 1) / parts);
 }
 
-struct plan_memory plan_train_memory(const struct backend *backend, const struct plan_graph *g,
-                                     const struct plan_share *s, const struct plan_training *t) {
+/* Where the work is done. */
+static void add_recurrence(struct plan_memory *m, const struct backend *backend, const struct plan_graph *g,
+                           const struct plan_share *s, const struct plan_training *t) {
   const eidx edges = s->near + s->far;
   const int64_t n = g->n_nodes, own = s->n_own, halo = s->n_halo;
   struct graph graph = {.n_global = n, .n_own = (lidx)own, .n_halo = (lidx)halo};
@@ -102,16 +104,47 @@ struct plan_memory plan_train_memory(const struct backend *backend, const struct
                                     .n_out = net.n_out,
                                     .adds_bias = true};
   const int64_t k = (int64_t)t->shape.steps * t->shape.microsteps, row = 4ll * t->shape.batch;
-  struct plan_memory m = {0};
   const int64_t states = (k + 1) * own * row, halo_states = (k + 1) * halo * row;
-  add(&m, "saved states, own rows", states);
-  add(&m, "saved states, halo rows", halo_states);
-  add(&m, "edges, values, gradients of the recurrence", backend->recur->bytes(&net) - states - halo_states);
-  add(&m, "parameters, gradients, moments", backend->model->bytes(&model, true));
-  add(&m, "graph by target, places in the file", (4 + 8) * edges + 16 * (own + 1) + 12 * halo);
-  add(&m, "neuron tables", 4 * n + 8 * n + 12 * own);
-  add(&m, "text and window", 4 * t->characters + 8ll * t->shape.batch * t->shape.steps);
-  add(&m, "a checkpoint's array on its way", 8 * edges);
+  add(m, "saved states, own rows", states);
+  add(m, "saved states, halo rows", halo_states);
+  add(m, "edges, values, gradients of the recurrence", backend->recur->bytes(&net) - states - halo_states);
+  add(m, "parameters, gradients, moments", backend->model->bytes(&model, true));
+}
+
+/* Where the graph is read and checkpoints are written. */
+static void add_reading(struct plan_memory *m, const struct plan_graph *g, const struct plan_share *s,
+                        const struct plan_training *t) {
+  const int64_t edges = s->near + s->far, own = s->n_own;
+  add(m, "graph by target, places in the file", (4 + 8) * edges + 16 * (own + 1) + 12 * s->n_halo);
+  add(m, "neuron tables", (4 + 8) * g->n_nodes + 12 * own);
+  add(m, "text and window", 4 * t->characters + 8ll * t->shape.batch * t->shape.steps);
+}
+
+struct plan_memory plan_train_memory(const struct backend *backend, const struct plan_graph *g,
+                                     const struct plan_share *s, const struct plan_training *t) {
+  struct plan_memory m = {0};
+  add_recurrence(&m, backend, g, s, t);
+  add_reading(&m, g, s, t);
+  add(&m, "a checkpoint's array on its way", 8 * (s->near + s->far));
+  return m;
+}
+
+struct plan_memory plan_train_device_memory(const struct backend *backend, const struct plan_graph *g,
+                                            const struct plan_share *s, const struct plan_training *t) {
+  const bool counts = backend->recur && backend->model; /* a program without CUDA does not */
+  const int64_t row = 4ll * t->shape.batch;
+  struct plan_memory m = {0};
+  add_recurrence(&m, counts ? backend : &backend_cpu, g, s, t);
+  add(&m, "rows on their way between parts", (g->all ? 1 : 2) * row * s->n_halo + 4 * s->n_halo);
+  if (t->replicas > 1) add(&m, "sums over replicas", 4 * (s->near + s->far));
+  return m;
+}
+
+struct plan_memory plan_train_host_memory(const struct plan_graph *g, const struct plan_share *s,
+                                          const struct plan_training *t) {
+  struct plan_memory m = {0};
+  add_reading(&m, g, s, t);
+  add(&m, "tables on their way to the GPU", 16 * (s->near + s->far) + 16 * (s->n_own + s->n_halo));
   return m;
 }
 

@@ -81,15 +81,22 @@ static double share_bytes(const struct connectome_facts *facts, int64_t parts, b
          row * (double)facts->n_nodes / (double)parts;
 }
 
+/* What a GPU streams stands in host memory. */
+static int64_t room_for_edges(const struct comm *world, const struct simulation *sim) {
+  if (!sim->job.backend->free_bytes || strcmp(sim->residency, "streamed")) return sim->job.memory_bytes;
+  int64_t host = mem_of_host() / sim->job.local_size;
+  comm_min_i64(world, &host, 1);
+  return host;
+}
+
 /* Trials are shared out before the graph is: as many copies as there are trials and as memory allows. */
 static int choose_parts(const struct comm *world, const struct simulation *sim) {
   if (sim->job.parts) return (int)sim->job.parts;
+  const double room = (double)room_for_edges(world, sim);
   for (int parts = 1; parts < world->size; parts++) {
     if (world->size % parts || world->size / parts > sim->trials) continue;
-    /* what a GPU streams stands in host memory */
     const bool resident = strcmp(sim->residency, "streamed") != 0 || sim->job.backend->free_bytes;
-    if (share_bytes(connectome_facts(sim->file), parts, resident) <= (double)sim->job.memory_bytes)
-      return parts;
+    if (share_bytes(connectome_facts(sim->file), parts, resident) <= room) return parts;
   }
   return world->size;
 }

@@ -137,24 +137,17 @@ static int trials_at_once(const struct simulation *sim, const struct plan_graph 
   return n < 1 ? 1 : n;
 }
 
-enum { SPARE = 64 }; /* one byte in so many is left to the driver and to stimuli */
-
-static int64_t free_bytes(const struct simulation *sim) {
-  const int64_t bytes = sim->job.backend->free_bytes();
-  return bytes - bytes / SPARE;
-}
-
 static int64_t host_share(const struct simulation *sim) {
   return mem_of_host() / sim->job.local_size;
 }
 
 static struct status on_device(const struct comm *world, struct simulation *sim,
                                const struct plan_graph *graph, const struct plan_share *share) {
-  int64_t has = sim->job.memory_gib > 0 ? sim->job.memory_bytes : free_bytes(sim);
+  const int64_t has = sim->job.memory_bytes;
   int64_t host = host_share(sim), host_needs = plan_simulate_memory(graph, share, RECORD_BYTES).total;
   struct needs needs = {plan_device_memory(graph, share, 1, -1).total,
                         plan_device_memory(graph, share, 1, 0).total};
-  comm_min_i64(world, &has, 1), comm_min_i64(world, &host, 1), comm_max_i64(world, &host_needs, 1);
+  comm_min_i64(world, &host, 1), comm_max_i64(world, &host_needs, 1);
   comm_max_i64(world, &needs.resident, sizeof needs / sizeof needs.resident);
   if (host_needs > host)
     return failure(EXIT_USAGE, "%s: a rank needs %.3f GiB of host memory and has %.3f GiB; use more ranks",

@@ -1,10 +1,8 @@
-/* How many parts a run needs, and whether it took what was foreseen. */
+/* How many parts a run needs, and whether it took what was foreseen. A GPU has memory of its own, which is
+ * what counts where one computes. */
 #include "log.h"
-#include "mem.h"
 #include "plan.h"
 #include "train.h"
-
-#include <string.h>
 
 static struct plan_training plan_of(const struct training *t, int batch, int replicas) {
   const struct train_config *c = &t->config;
@@ -19,6 +17,13 @@ static struct plan_training plan_of(const struct training *t, int batch, int rep
       .mixed = c->precision == PRECISION_MIXED};
 }
 
+static struct plan_memory bytes_of(const struct training *t, const struct plan_graph *graph,
+                                   const struct plan_share *share, const struct plan_training *training) {
+  const struct backend *backend = t->job->backend;
+  return backend->free_bytes ? plan_train_device_memory(backend, graph, share, training)
+                             : plan_train_memory(backend, graph, share, training);
+}
+
 static int64_t bytes_with(const struct training *t, const struct connectome_facts *facts, int parts) {
   const int replicas = t->world->size / parts;
   const int batch = (int)((t->config.batch + replicas - 1) / replicas);
@@ -31,7 +36,7 @@ static int64_t bytes_with(const struct training *t, const struct connectome_fact
                              .per_host = parts,
                              .far_share = -1};
   plan_guess(job_exchange(t->job), &graph);
-  const struct plan_memory m = plan_train_memory(t->job->backend, &graph, plan_largest(&graph), &training);
+  const struct plan_memory m = bytes_of(t, &graph, plan_largest(&graph), &training);
   plan_graph_free(&graph);
   return m.total;
 }
@@ -52,12 +57,13 @@ struct status train_choose_parts(const struct training *t, const char *path, int
 
 void train_check_memory(const struct training *t) {
   const struct graph *g = &t->network.graph;
-  if (strcmp(t->job->backend->name, "cpu")) return;
   const struct plan_share share = {
       .n_own = g->n_own, .n_halo = g->n_halo, .near = g->near.n_edges, .far = g->far.n_edges};
-  const struct plan_graph graph = {
-      .n_nodes = g->n_global, .n_edges = t->network.facts.n_edges, .parts = t->grid.parts};
+  const struct plan_graph graph = {.n_nodes = g->n_global,
+                                   .n_edges = t->network.facts.n_edges,
+                                   .parts = t->grid.parts,
+                                   .all = g->halo.all};
   const struct plan_training training = plan_of(t, t->rnn.shape.batch, t->grid.replicas);
-  const struct plan_memory predicted = plan_train_memory(t->job->backend, &graph, &share, &training);
-  plan_check(&predicted, 0, mem_peak());
+  const struct plan_memory predicted = bytes_of(t, &graph, &share, &training);
+  plan_check(&predicted, 0, t->job->backend->peak());
 }

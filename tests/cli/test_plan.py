@@ -78,6 +78,12 @@ with tempfile.TemporaryDirectory() as work:
     assert whole["step_seconds"] == all_kept["step_seconds"] < some["step_seconds"]
     refused, line = plan(*gpu, "--memory", 0.1, code=2)
     assert not refused["fits"] and "it would fit with" in line, line
+    # Training on a GPU: peaks that `bench recurrence` measured (tests/gpu_results.jsonl, train_step), one GPU and two replicas.
+    for nodes, edges, n, peak in ((160514, 10402842, 1, 3852184260), (211577, 24678466, 1, 5646865720), (211577, 24680000, 2, 3620134832)):
+        facts, _ = plan("--nodes", nodes, "--edges", edges, "--job", "train", "--device", "h200", "--ranks", n, "--parts", 1, "--set",
+                        f"n_input={nodes // 20}", "--set", f"n_output={nodes // 10}")
+        near(facts["total_bytes"], peak)
+        assert facts["host_total_bytes"] > 28 * edges
     # The fewest parts that fit, the rest replicas.
     facts, _ = plan("--nodes", 5000, "--edges", 500000, "--job", "train", "--ranks", 4, "--memory", 8)
     assert (facts["parts"], facts["replicas"]) == (1, 4)
