@@ -45,6 +45,10 @@ def test_any_ranks_threads_order():
                     expected = [truth.potential[step][i] for i in spikes.potential_node]
                     check(spikes.potential[at].tolist() == expected, "potential after step", step)
             spikes.same(first, f"{n} ranks, {graph}")
+            for segment in os.listdir(path(f"{out}/trace")):
+                with h5py.File(path(f"{out}/trace/{segment}")) as file:
+                    nodes = file["potential/node_ids"][:].tolist() if "potential" in file else []
+                check(nodes == sorted(nodes), "segments hold potentials by node id", out, segment, nodes)
 
 
 def test_reads_elsewhere():
@@ -145,6 +149,8 @@ def test_trials():
         check(spikes.pairs() == Truth(net, LIVELY, 40, trial=k).spikes, "trial", k)
         for other in ("two", "four"):
             Spikes(f"{other}/trial_{k}").same(spikes, f"{other}, trial {k}")
+    err = simulate(graph, LIVELY, 50, "another", "--resume", path("one/trial_1/checkpoints/step_00000040.h5"), code=65)
+    check("is of trial 1, not 0" in err, err)
     code, _, err = run("trace", "check", path("four"))
     check(code == 0, err)
     code, _, err = run("simulate", graph, "--config", path("one.json"), "--steps", 4, "--output", path("x"), "--parts", 1, n=2)
