@@ -27,7 +27,9 @@ struct input_account {
 struct account {
   int n_inputs;
   struct input_account input[MAX_INPUTS];
-  int64_t merged_rows, merged_pairs, self_loops, parallel_edges, isolated, saturated, scaled_to_zero;
+  /* negative: weights below 0 that met a sign */
+  int64_t merged_rows, merged_pairs, self_loops, parallel_edges, isolated, saturated, scaled_to_zero,
+      negative;
   json_t *edges_by_transmitter, *nodes_by_transmitter; /* label -> count, or NULL */
 };
 

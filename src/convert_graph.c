@@ -205,8 +205,9 @@ static struct status add_edges(struct work *w) {
   }
   g->count = (uint32_t *)w->edges.weight; /* same width; becomes |weight| in place */
   for (int64_t i = 0; i < n; i++) {
-    const int32_t x = w->edges.weight[i];
+    const int64_t x = w->edges.weight[i]; /* -INT32_MAX .. INT32_MAX */
     g->count[i] = (uint32_t)(x < 0 ? -x : x);
+    w->account.negative += x < 0 && w->sign;
   }
   g->source = w->edges.source, g->target = w->edges.target, g->delay = w->edges.delay;
   g->constant_delay = (uint16_t)(w->o->delay ? w->o->delay : 1);
@@ -275,6 +276,9 @@ static void warn(const struct work *w) {
   if (w->account.saturated) log_warning("%lld impulses were saturated", (long long)w->account.saturated);
   if (w->account.scaled_to_zero)
     log_warning("%lld weights that are not 0 scaled to 0", (long long)w->account.scaled_to_zero);
+  if (w->account.negative)
+    log_warning("%lld weights are below 0 and were multiplied by the sign of their transmitter as well",
+                (long long)w->account.negative);
   if (w->graph.n_edges == 0) log_warning("the graph has no edges");
 }
 
