@@ -2,6 +2,7 @@
 #include "connectome.h"
 #include "csv.h"
 #include "files.h"
+#include "log.h"
 #include "mem.h"
 #include "scx_graph.h"
 #include "trained.h"
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const struct usage usage = {
     .verb = "export",
@@ -35,9 +37,22 @@ struct export_request {
   bool force;
 };
 
+/* Rank 0 does the work, on the CPU: the options of the others about devices and ranks have no meaning here.
+ */
+static int shared_options(struct export_request *r, struct job *job, struct option *rows) {
+  static const char *const taken[] = {"which", "graph", "threads", "memory", "watchdog"};
+  struct option all[TRAINED_OPTIONS];
+  const int n_all = trained_options(&r->model, job, all);
+  int n = 0;
+  for (int i = 0; i < n_all; i++)
+    for (size_t t = 0; t < sizeof taken / sizeof *taken; t++)
+      if (!strcmp(all[i].name, taken[t])) rows[n++] = all[i];
+  return n;
+}
+
 static struct status parse(int argc, char **argv, struct job *job, struct export_request *r) {
   struct option options[TRAINED_OPTIONS + 4];
-  int n = trained_options(&r->model, job, options);
+  int n = shared_options(r, job, options);
   options[n++] = (struct option){"format", OPTION_TEXT, "csv|weights|scx", "what to write", &r->format, 0, 0};
   options[n++] = (struct option){"output", OPTION_TEXT, "FILE", "the table or folder", &r->output, 0, 0};
   options[n++] = (struct option){"block-size",   OPTION_INT, "N",       "scx: sources of one block (4096)",
@@ -108,6 +123,9 @@ static void sort_rows(struct edge_row *row, eidx n) {
 
 static struct status write_graph(const struct export_request *r) {
   struct connectome g = {0};
+  struct stat about;
+  if (!stat(r->model.source, &about) && S_ISDIR(about.st_mode))
+    return failure(EXIT_INPUT, "%s: a folder; csv is for graphs, --format weights for runs", r->model.source);
   TRY(connectome_load(r->model.source, &g));
   struct table t = {.body_id = g.body_id, .name = g.name};
   struct status s = table_open(r, "body_pre,body_post,weight,impulse,delay", &t);
@@ -124,6 +142,7 @@ static struct status write_graph(const struct export_request *r) {
     mem_free(row);
     s = table_close(&t, r->output);
   }
+  if (!s.code) log_line("%s: %lld edges", r->output, (long long)g.n_edges);
   connectome_free(&g);
   return s;
 }
@@ -175,6 +194,7 @@ static struct status write_values(const struct export_request *r, const struct t
     mem_free(value), mem_free(rows.row);
     s = table_close(&t, r->output);
   }
+  if (!s.code) log_line("%s: %lld edges", r->output, (long long)n_edges);
   for (int64_t i = 0; t.name && i < n->facts.n_nodes; i++) mem_free(t.name[i]);
   mem_free(t.name), mem_free(body_id);
   return s;
