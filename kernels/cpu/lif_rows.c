@@ -1,5 +1,6 @@
 #include "lif_rows.h"
 #include "ahead.h"
+#include "clones.h"
 #include "log.h"
 #include "mem.h"
 
@@ -13,6 +14,7 @@
 enum { UNKNOWN = UINT32_MAX };
 enum { ROW_COST = 128 };             /* what reading a row costs beside its edges, in edges */
 enum { PIECE_COST = 64 * ROW_COST }; /* of rows that are read by one thread in one go */
+enum { MOST_AT_HAND = 1 << 15 };     /* spikes: 48 bytes each, beside the edges */
 enum { FAR_AHEAD = 16 };             /* rows whose places are fetched early */
 static const double SLOW_ROW = 5e-6; /* seconds: then it did not come from the page cache */
 
@@ -23,9 +25,12 @@ struct kept {
   uint32_t skip; /* edges of the source in the file before ours */
 };
 
+/* A row to be read: edges [first, first + n) of the file. */
 struct missing {
-  uint32_t row, spike; /* for which spike of those at hand */
-  bool late;           /* not in the page cache */
+  struct lif_edge *to;
+  eidx first;
+  uint32_t n, row, spike; /* for which spike of those at hand */
+  bool late;              /* not in the page cache */
 };
 
 /* Spikes [end of the piece before, end) of those at hand, of whose rows these are missing. */
@@ -110,11 +115,6 @@ static void make_room(struct lif_rows *r, int64_t n) {
   r->piece = NEW(struct piece, r->room / (PIECE_COST / ROW_COST) + r->capacity / PIECE_COST + 2);
 }
 
-/* A row that was read before, or will have been when its turn comes. */
-static void set_row(struct lif_rows *r, int64_t spike, const struct kept *k) {
-  r->row[spike] = (struct lif_row){r->ring + k->at % r->capacity, k->n};
-}
-
 static void end_piece(struct lif_rows *r, int64_t end) {
   r->piece[r->n_pieces++] = (struct piece){end, r->n_missing};
 }
@@ -128,18 +128,26 @@ static int64_t place(struct lif_rows *r, int64_t n, const uint32_t *row) {
   int64_t i = 0;
   r->n_missing = r->n_pieces = 0;
   for (; i < n; i++) {
-    if (i + FAR_AHEAD < n) __builtin_prefetch(&r->kept[row[i + FAR_AHEAD]], 1);
+    if (i + FAR_AHEAD < n) {
+      __builtin_prefetch(&r->kept[row[i + FAR_AHEAD]], 1);
+      __builtin_prefetch(&r->net->out_ptr[row[i + FAR_AHEAD]]);
+    }
     struct kept *k = &r->kept[row[i]];
-    const eidx most_of_it = k->n == UNKNOWN ? in_file(r->net, row[i]) : k->n;
     if (!stands(r, k)) {
-      if (!take(r, most_of_it, limit, &k->at)) break;
-      r->missing[r->n_missing++] = (struct missing){row[i], (uint32_t)i, false};
+      const eidx reads = k->n == UNKNOWN ? in_file(r->net, row[i]) : k->n;
+      if (!take(r, reads, limit, &k->at)) break;
+      r->missing[r->n_missing++] = (struct missing){r->ring + k->at % r->capacity,
+                                                    r->net->out_ptr[row[i]] + k->skip,
+                                                    (uint32_t)reads,
+                                                    row[i],
+                                                    (uint32_t)i,
+                                                    false};
       if (most < limit) limit = most;
-      cost += ROW_COST + most_of_it;
+      cost += ROW_COST + reads;
     } else if (k->n == UNKNOWN)
       break;
     else
-      set_row(r, i, k);
+      r->row[i] = (struct lif_row){r->ring + k->at % r->capacity, k->n};
     if (k->at + r->capacity < limit) limit = k->at + r->capacity;
     if (cost >= PIECE_COST) end_piece(r, i + 1), cost = 0;
   }
@@ -165,7 +173,7 @@ static _Noreturn void damaged(struct lif_rows *r, uint32_t row) {
 
 /* Targets do not descend and are below n_own, delays are 1 to most: true otherwise. Signs are gathered, so
  * that no edge waits for another. */
-static bool is_wrong(const struct lif_edge *edge, eidx n, int64_t n_own, int most) {
+static VECTOR_CLONES bool is_wrong(const struct lif_edge *edge, eidx n, int64_t n_own, int most) {
   int64_t signs = 0;
   for (eidx e = 0; e + 1 < n; e++) signs |= (int64_t)edge[e + 1].target - (int64_t)edge[e].target;
   int32_t delays = 0;
@@ -173,57 +181,48 @@ static bool is_wrong(const struct lif_edge *edge, eidx n, int64_t n_own, int mos
   return n && (signs < 0 || delays < 0 || edge[n - 1].target >= n_own);
 }
 
+/* Which edges of a source are ours, when they are all there for the first time. */
+static void keep_ours(const struct lif_net *net, const struct missing *m, struct kept *k) {
+  const eidx skip = lif_first_from(m->to, m->n, net->first);
+  k->n = (uint32_t)(lif_first_from(m->to, m->n, net->first + net->n_own) - skip);
+  k->skip = (uint32_t)skip;
+  if (skip) memmove(m->to, m->to + skip, k->n * sizeof *m->to);
+}
+
 /* Edges as the file has them become ours: targets are own rows; nothing is there that a resident net would
  * not have. */
-static void take_in(struct lif_rows *r, uint32_t row, struct lif_edge *edge) {
+static void take_in(struct lif_rows *r, const struct missing *m) {
   const struct lif_net *net = r->net;
-  struct kept *k = &r->kept[row];
-  if (k->n == UNKNOWN) {
-    const eidx n = in_file(net, row), skip = lif_first_from(edge, n, net->first);
-    k->n = (uint32_t)(lif_first_from(edge, n, net->first + net->n_own) - skip);
-    k->skip = (uint32_t)skip;
-    if (skip) memmove(edge, edge + skip, k->n * sizeof *edge);
+  eidx n = m->n;
+  if (!r->whole) {
+    struct kept *k = &r->kept[m->row];
+    if (k->n == UNKNOWN) keep_ours(net, m, k);
+    n = k->n;
+    for (eidx e = 0; e < n; e++) m->to[e].target -= (uint32_t)net->first;
   }
-  const uint32_t first = (uint32_t)net->first;
-  for (uint32_t e = 0; e < k->n && first; e++) edge[e].target -= first;
-  if (is_wrong(edge, k->n, net->n_own, net->max_delay)) damaged(r, row);
+  if (is_wrong(m->to, n, net->n_own, net->max_delay)) damaged(r, m->row);
+  r->row[m->spike] = (struct lif_row){m->to, n};
 }
 
-/* The place of a row in memory and in the file. */
-struct run {
-  struct lif_edge *to;
-  int64_t offset, bytes;
-};
-
-static struct run run_of(const struct lif_rows *r, uint32_t row) {
-  const struct kept *k = &r->kept[row];
-  const eidx n = k->n == UNKNOWN ? in_file(r->net, row) : k->n;
-  return (struct run){.to = r->ring + k->at % r->capacity,
-                      .offset = r->net->stream->offset +
-                                (r->net->out_ptr[row] + k->skip) * (int64_t)sizeof(struct lif_edge),
-                      .bytes = n * (int64_t)sizeof(struct lif_edge)};
-}
-
-static void arrived(struct lif_rows *r, const struct missing *m) {
-  take_in(r, m->row, r->ring + r->kept[m->row].at % r->capacity);
-  set_row(r, m->spike, &r->kept[m->row]);
+static int64_t offset_of(const struct lif_rows *r, const struct missing *m) {
+  return r->net->stream->offset + m->first * (int64_t)sizeof *m->to;
 }
 
 /* From the page cache at once; what is not there is asked for, and comes while others are read. */
 static bool is_late(const struct lif_rows *r, const struct missing *m) {
-  const struct run run = run_of(r, m->row);
-  const struct iovec to = {run.to, (size_t)run.bytes};
-  if (!run.bytes || preadv2(r->net->stream->file, &to, 1, run.offset, RWF_NOWAIT) == run.bytes) return false;
-  posix_fadvise(r->net->stream->file, run.offset, run.bytes, POSIX_FADV_WILLNEED);
+  const int64_t bytes = m->n * (int64_t)sizeof *m->to, offset = offset_of(r, m);
+  const struct iovec to = {m->to, (size_t)bytes};
+  if (!bytes || preadv2(r->net->stream->file, &to, 1, offset, RWF_NOWAIT) == bytes) return false;
+  posix_fadvise(r->net->stream->file, offset, bytes, POSIX_FADV_WILLNEED);
   return true;
 }
 
 /* Wherever it is. */
 static void read_row(struct lif_rows *r, const struct missing *m) {
-  const struct run run = run_of(r, m->row);
-  for (int64_t done = 0; done < run.bytes;) {
+  const int64_t bytes = m->n * (int64_t)sizeof *m->to, offset = offset_of(r, m);
+  for (int64_t done = 0; done < bytes;) {
     const ssize_t n =
-        pread(r->net->stream->file, (char *)run.to + done, (size_t)(run.bytes - done), run.offset + done);
+        pread(r->net->stream->file, (char *)m->to + done, (size_t)(bytes - done), offset + done);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       const int error = errno;
@@ -233,7 +232,7 @@ static void read_row(struct lif_rows *r, const struct missing *m) {
     }
     done += n;
   }
-  arrived(r, m);
+  take_in(r, m);
 }
 
 /* Returns whether some were late. */
@@ -241,7 +240,7 @@ static bool read_cold(struct lif_rows *r, int64_t n, struct missing *m) {
   bool late = false;
   for (int64_t i = 0; i < n; i++) {
     m[i].late = is_late(r, &m[i]), late |= m[i].late;
-    if (!m[i].late) arrived(r, &m[i]);
+    if (!m[i].late) take_in(r, &m[i]);
   }
   for (int64_t i = 0; i < n; i++)
     if (m[i].late) read_row(r, &m[i]);
@@ -264,9 +263,10 @@ static void read_piece(void *rows, int64_t i) {
 }
 
 int64_t lif_rows_begin(struct lif_rows *r, const struct lif_spikes *all, int64_t from) {
-  make_room(r, all->n - from);
+  const int64_t n = all->n - from < MOST_AT_HAND ? all->n - from : MOST_AT_HAND;
+  make_room(r, n);
   r->from = from;
-  const int64_t end = from + place(r, all->n - from, all->row + from);
+  const int64_t end = from + place(r, n, all->row + from);
   ahead_begin(r->ahead, r->n_pieces);
   return end;
 }
