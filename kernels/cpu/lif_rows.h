@@ -8,9 +8,10 @@
  *
  * Tried against this: mapping the file. What is mapped is quicker than a call, but Linux maps whole large
  * folios where one row is looked at, and what is mapped of the file soon is all of it, which counts as the
- * process' own; mapped for a moment at a time, a fault costs what the call does. Calls for many rows at once
- * gain little: io_uring 5 to 15 % of a read, libaio nothing, as most of it is the system's way to the page,
- * and the copy. The order of the file gains nothing, nor do places on lines of their own.
+ * process' own; mapped for a moment at a time (33 rows in the order of the file, then given back) it
+ * takes 2.2 us a row. Calls for many rows at once gain little: io_uring 5 to 15 % of a read, libaio nothing,
+ * as most of it is the system's way to the page, and the copy. The order of the file gains nothing, nor do
+ * places on lines of their own.
  *
  * What a damaged or changed file says must not reach memory that is not ours: rows are checked as they come.
  */
