@@ -2,6 +2,7 @@
 # seconds: 300
 """convert on small tables: every case in which such tools went wrong without a word, then the others."""
 import hashlib
+import json
 import os
 import random
 import subprocess
@@ -201,6 +202,17 @@ def test_layouts():
     refused(INPUT, ["row 1", "quote"], "--edges", write("t", HEAD + '"1,2,3\n'))
     refused(INPUT, ["row 1", "after a closing quote"], "--edges", write("t", HEAD + '"1"2,2,3\n'))
     refused(INPUT, ["more than once", "position"], "--edges", write("t", "body_pre,body_pre,weight\n1,2,3\n"))
+
+
+def test_shipped_signs():
+    """Every word of both releases has the sign that the tables state."""
+    none = ["dopamine", "histamine", "octopamine", "serotonin", "tyramine", "unclear", "missing", "DA", "OCT", "SER"]
+    for name, glutamate in (("shiu", -1), ("soup", 1)):
+        with open(os.path.join(os.environ["SOURCE"], "jobs", "conf", f"signs_{name}.json")) as file:
+            table = json.load(file)
+        check(name, table["name"], name)
+        check(name, table["signs"], {"acetylcholine": 1, "ACH": 1, "gaba": -1, "GABA": -1, "glutamate": glutamate,
+                                     "GLUT": glutamate, **{word: "exclude" for word in none}})
 
 
 def test_encodings():

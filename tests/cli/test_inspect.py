@@ -83,6 +83,13 @@ def test_damage_is_named(tables):
         refused(INPUT, (graph, name, "damaged"), "inspect", graph, n=2)
         with open(graph, "wb") as f:
             f.write(whole)
+    labels = "nodes/neurons/0/@library/type"
+    with h5py.File(graph) as f:
+        n, width = f[labels].shape[0], f[labels].dtype.itemsize
+    flip(graph, offset_of(graph, labels)[0] + (n - 1) * width)  # the first letter of the last label
+    refused(INPUT, (graph, "type", "damaged"), "inspect", graph)
+    with open(graph, "wb") as f:
+        f.write(whole)
     for share in (0, 0.001, 0.1, 0.6, 0.999):
         with open(tables.path("cut.h5"), "wb") as f:
             f.write(whole[:int(len(whole) * share)])

@@ -117,6 +117,10 @@ static void test_rows(void) {
     const int p = rows_owner(first, 7, i);
     CHECK(first[p] <= i && i < first[p + 1]);
   }
+  const eidx uneven[] = {0, 0, 8, 8,
+                         8}; /* edges and rows before each row: 0, 1, 10, 11, 12; half of all is 6 */
+  rows_split(4, uneven, NULL, 0, 2, first);
+  CHECK_EQ(first[1], 2);
   const gidx block[] = {0, 2, 3, 4, 5};
   rows_split(5, row_ptr, block, 4, 2, first);
   CHECK_EQ(first[1], 3);

@@ -365,6 +365,26 @@ static void test_many_spikes_at_once(void) {
   mem_free(source), mem_free(target), mem_free(weight), mem_free(start);
 }
 
+/* Neurons of several blocks, hence of several threads and ranks, in either order: the smallest node id. */
+static void test_fault_of_many_blocks(void) {
+  enum { N = 3001 };
+  const struct lif_edges none = {.n_nodes = N};
+  const struct lif_params params = {.threshold = INT32_MAX, .n_shifts = 1, .shift = {31}};
+  int64_t *start = NEW_ZERO(int64_t, N);
+  start[1] = start[2] = start[2500] = INT32_MAX - 1;
+  struct place p;
+  place_init(&p, &world, &none, the_way);
+  struct lif_stimulus current = lif_current(&p.net, 0, 3, (nodeid[]){1, 2, 2500}, 0, 0, 2);
+  struct lif_run *run = open_run(&p, &world, the_way, &params, &current, 1, 0);
+  start_from(run, &world, start, NULL, 0);
+  struct lif_batch batch;
+  lif_batch(run, &world, 1, REQUEST_NONE, &batch);
+  check_fault(&batch.fault, 0, LIF_INTEGRATE, 1, (int64_t)INT32_MAX + 1);
+  lif_stimulus_free(&current);
+  lif_close(run), place_free(&p);
+  mem_free(start);
+}
+
 static int request_of(int from_rank) {
   const struct lif_edges none = {.n_nodes = 2};
   const struct lif_params params = {.threshold = 10, .n_shifts = 1};
@@ -393,7 +413,8 @@ int main(int argc, char **argv) {
     test_refractory_period(), test_input_while_refractory(), test_time_of_values();
     test_wakes_up();
     test_current(), test_listed_spikes(), test_poisson();
-    test_silence(), test_which_fault(), test_many_spikes_at_once(), test_requests();
+    test_silence(), test_which_fault(), test_fault_of_many_blocks();
+    test_many_spikes_at_once(), test_requests();
   }
   transport_mpi.close(&world);
   return test_end();

@@ -1,6 +1,7 @@
 /* ranks: 1 2 */
 /* src/text: UTF-8, vocabulary, unknown characters, windows keyed by (seed, step, sample). */
 #include "check.h"
+#include "corpus.h"
 #include "mem.h"
 #include "purpose.h"
 #include "text.h"
@@ -81,6 +82,23 @@ static void test_windows(void) {
   CHECK_EQ(text_window(7, PURPOSE_WINDOW, 3, 1, text_shortest(T), T), 0);
 }
 
+/* With carried states sample s of 3 starts at s n / 3 and goes on where it stopped, round and round. */
+static void test_carried_windows(void) {
+  enum { N = 100, T = 8, BATCH = 3, STARTS = N - T - 1 };
+  int32_t text[N], token[2 * T], target[2 * T];
+  for (int i = 0; i < N; i++) text[i] = i;
+  const struct corpus corpus = {.n_train = N, .token = text};
+  const struct train_config config = {.batch = BATCH, .steps_per_window = T, .carry_state = true};
+  for (int step = 0; step < 30; step++) {
+    corpus_windows(&corpus, &config, step, 1, 2, token, target);
+    for (int t = 0; t < T; t++)
+      for (int b = 0; b < 2; b++) {
+        CHECK_EQ(token[2 * t + b], ((b ? 66 : 33) + step * T) % STARTS + t);
+        CHECK_EQ(target[2 * t + b], token[2 * t + b] + 1);
+      }
+  }
+}
+
 static void test_read(void) {
   struct text t;
   CHECK_EQ(text_read(&world, "/nonexistent/text.txt", &t).code, EXIT_INPUT);
@@ -104,6 +122,7 @@ int main(int argc, char **argv) {
   test_not_utf8();
   test_tokens();
   test_windows();
+  test_carried_windows();
   test_read();
   return test_end();
 }
