@@ -19,6 +19,7 @@ struct job job_defaults(void) {
                       .transport = "auto",
                       .exchange = "auto",
                       .resume = "none",
+                      .checkpoint_every = -1,
                       .keep = 3,
                       .watchdog = WATCHDOG_CHOSEN};
 }
@@ -36,8 +37,9 @@ int job_options(struct job *job, struct option *rows) {
        "default): start",
        &job->resume, 0, 0},
       {"checkpoint-every", OPTION_INT, "N",
-       "steps between checkpoints besides those at the end and on request (simulate: 0, none; train: its "
-       "configuration's)",
+       "steps between checkpoints; 0: none but at the end, when asked, and at a better evaluation. Without "
+       "it train "
+       "goes by its configuration, and simulate makes none on the way",
        &job->checkpoint_every, 0, INT64_MAX},
       {"keep", OPTION_INT, "K", "checkpoints kept (3)", &job->keep, 1, 1000000},
       {"max-time", OPTION_REAL, "SECONDS", "then write a checkpoint and leave with code 75", &job->max_time,

@@ -31,7 +31,7 @@ struct job {
   struct texts set;            /* --set key=value */
   bool force, json;
   int64_t parts, threads;         /* 0: chosen */
-  int64_t checkpoint_every, keep; /* steps (0: only at a request), files */
+  int64_t checkpoint_every, keep; /* steps (0: only at a request; -1: not given), files */
   double memory_gib;              /* per rank; 0: its share of its GPU's free memory, or of the host's */
   double watchdog, max_time;      /* seconds; 0: never; WATCHDOG_CHOSEN */
 

@@ -58,7 +58,7 @@ static struct status configure(struct training *t, const struct request_line *li
   const struct status s = train_config_read(json, where, &t->config);
   json_decref(json);
   if (s.code) return s;
-  if (t->job->checkpoint_every > 0) t->config.checkpoint_every = t->job->checkpoint_every;
+  if (t->job->checkpoint_every >= 0) t->config.checkpoint_every = t->job->checkpoint_every;
   if (line->precision)
     t->config.precision = !strcmp(line->precision, "mixed") ? PRECISION_MIXED : PRECISION_FP32;
   return fine();

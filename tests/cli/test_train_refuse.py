@@ -63,6 +63,8 @@ with Folder() as folder:
     train(2, graph, text, model, {"train_steps": 6, "eval_every": 3, "eval_windows": 8, "checkpoint_every": 3})
     done = run(2, "evaluate", model, "--json")
     windows = json.loads(done.stdout)
+    train(1, graph, text, folder / "never", {"train_steps": 6, "eval_every": 0, "checkpoint_every": 2}, "--checkpoint-every", 0)
+    check(len(list((folder / "never" / "checkpoints").glob("step_*.h5"))) == 1, "--checkpoint-every 0: one at the end")
     best = min(line["loss"] for line in records(model, "evaluation"))
     check(abs(windows["nats"] - best) < 1e-6, "evaluate repeats the evaluation of the best checkpoint")
     one_lane, lanes = (json.loads(run(ranks, "evaluate", model, "--whole", "--lanes", n, "--json").stdout)

@@ -21,7 +21,9 @@ What the program has survived. Made by `tests/endure/table.py` from the lines th
     tests/endure/table.py                         # this page
 
 They need Python with h5py and numpy (`.venv/bin/python` of `jobs/setup.sh test`) and a build in `build/`. CI runs short forms: `test_endure`,
-`test_faults`, `test_launch`, and a few seconds of each fuzz target.
+`test_faults`, `test_launch`, and a few seconds of each fuzz target; also `test_death` (a rank killed, stopped, the whole job suspended and
+continued), `test_signals` (SIGTERM and SIGINT to every verb), and `test_watchdog` (what is ended and what is left alone). On GPUs
+`tests/gpu/ranks.py R --only deaths,stalls` does the same.
 
 | what | how much | outcome | seed | date | commit |
 |---|---|---|---|---|---|
@@ -30,7 +32,8 @@ TAIL = """
 *Kills*: after each one complete files were complete, no spike was lost or there twice, and runs went on to the undisturbed result on another
 number of ranks and threads. "Too late": the verb was over before the signal. "Launcher hung": all ranks had ended, but mpirun waited for
 ever for a lock of its own PMIx library. *Faults*: one line and a documented exit code within a minute, or no effect; nothing half-written;
-resumed to the undisturbed result. *Soak*: resident memory (MiB) of the larger rank at the beginning, at most and at the end of the longest life
+resumed to the undisturbed result. A write of HDF5's own tables that fails on one rank alone may show at the others as silence only: the watchdog ends
+the job with 71, and the file never gets its name. *Soak*: resident memory (MiB) of the larger rank at the beginning, at most and at the end of the longest life
 of a process, and its slope there by least squares; results equal to those of an undisturbed run.
 *Fuzzed*: "found" are inputs that ended a process by a crash, a leak, a hang, undefined behaviour or an exit code that is not documented. Those of
 7ff3e22 were three defects, mended since; the inputs that were kept (convert) pass.
