@@ -15,6 +15,16 @@ static sigset_t those(void) {
   return set;
 }
 
+/* By who started us, such as a shell for jobs in its background. */
+static bool is_ignored(int number) {
+  struct sigaction now;
+  return !sigaction(number, NULL, &now) && now.sa_handler == SIG_IGN;
+}
+
+static const char *name_of(int number) {
+  return number == SIGTERM ? "SIGTERM" : number == SIGINT ? "SIGINT" : "SIGUSR1";
+}
+
 static void *take(void *unused) {
   (void)unused;
   const sigset_t set = those();
@@ -24,8 +34,8 @@ static void *take(void *unused) {
       atomic_store(&save_seen, true);
     else if (atomic_load(&are_requests))
       atomic_store(&stop_seen, true);
-    else
-      fail_stopped(number == SIGTERM ? "SIGTERM" : number == SIGINT ? "SIGINT" : "SIGUSR1", clean_up);
+    else if (!is_ignored(number))
+      fail_stopped(name_of(number), clean_up);
   }
   return NULL;
 }

@@ -102,14 +102,14 @@ static bool is_over(const struct bearing *b, const struct stillness *s) {
   return still >= 1 && witness_sees_all() && witness_all_stand();
 }
 
-/* One rank of a host speaks; the others leave it time to end them all. */
+/* One rank of a host speaks, if nobody has yet; the others leave it time to end them all. */
 static void give_up(double quiet) {
   char host[256] = "?", suspect[192];
   const struct timespec rest = {3, 0};
   gethostname(host, sizeof host - 1);
   witness_leave();
   witness_suspect(suspect, sizeof suspect);
-  if (!witness_speaks()) nanosleep(&rest, NULL), _exit(EXIT_WATCHDOG);
+  if (!fail_speaks() || !witness_speaks()) nanosleep(&rest, NULL), _exit(EXIT_WATCHDOG);
   fprintf(stderr,
           "fascicle: rank %d on %s: no progress for %.0f s, last seen in '%s'%s; ended by the watchdog "
           "(--watchdog SECONDS changes the limit)\n",

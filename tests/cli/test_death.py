@@ -152,4 +152,4 @@ def test_no_room():
     check("config.json" in err, err)
 
 
-run_tests(globals(), workers=3)
+run_tests(globals(), workers=4)

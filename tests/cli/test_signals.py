@@ -15,7 +15,8 @@ EDGES = 600000
 
 def start(words, n):
     with open(path("log"), "w") as log:
-        process = subprocess.Popen([ranks, str(n), fascicle, *map(str, words)], stderr=log, stdout=subprocess.DEVNULL, start_new_session=True)
+        process = subprocess.Popen([ranks, str(n), fascicle, *map(str, words)], stderr=log, stdout=subprocess.DEVNULL, start_new_session=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) # a shell's background ignores it
     here.started.append(process)
     return process
 
