@@ -14,7 +14,7 @@ from train_tools import (FASCICLE, RANKS, SMALL, Folder, arrays, check, checkpoi
 
 import numpy as np
 
-VALUES = {"train_steps": 24, "eval_every": 8, "eval_windows": 9, "checkpoint_every": 12,
+VALUES = {"train_steps": 24, "eval_every": 8, "eval_windows": 9, "checkpoint_every": 12, "log_every": 5,
           "optimizer.schedule": "cosine", "optimizer.warmup": 6}
 RESUME = ("--resume", "auto")
 
