@@ -9,7 +9,6 @@
 #include "verbs.h"
 #include "watchdog.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,38 +66,26 @@ static struct status parse(int argc, char **argv, struct job *job, struct export
 /* ---- writing a table ---- */
 
 struct table {
-  FILE *file;
-  char tmp[FILE_PATH];
+  struct csv csv;
   const uint64_t *body_id;
   char **name; /* or NULL */
 };
 
-static struct status table_open(const struct export_request *r, const char *header, struct table *t) {
+static struct status table_begin(const struct export_request *r, const char *header, struct table *t) {
   TRY(file_may_write(r->output, 0, r->force));
-  TRY(file_tmp_own(r->output, t->tmp));
-  t->file = fopen(t->tmp, "we");
-  if (!t->file) return failure(EXIT_OUTPUT, "%s: cannot write: %s", t->tmp, strerror(errno));
-  fprintf(t->file, "%s\n", header);
+  TRY(csv_begin(r->output, &t->csv));
+  fprintf(t->csv.file, "%s\n", header);
   return fine();
-}
-
-static struct status table_close(struct table *t, const char *path) {
-  const bool failed = ferror(t->file) || fflush(t->file);
-  if (fclose(t->file) || failed) {
-    file_remove(t->tmp);
-    return failure(EXIT_OUTPUT, "%s: cannot write: %s", path, strerror(errno));
-  }
-  return file_publish(t->tmp, path);
 }
 
 static void put_pair(const struct table *t, uint32_t pre, uint32_t post) {
   const uint32_t node[2] = {pre, post};
   for (int i = 0; i < 2; i++) {
     if (t->name)
-      csv_put(t->file, t->name[node[i]]);
+      csv_put(t->csv.file, t->name[node[i]]);
     else
-      fprintf(t->file, "%llu", (unsigned long long)t->body_id[node[i]]);
-    if (i == 0) fputc(',', t->file);
+      fprintf(t->csv.file, "%llu", (unsigned long long)t->body_id[node[i]]);
+    if (i == 0) fputc(',', t->csv.file);
   }
 }
 
@@ -128,7 +115,7 @@ static struct status write_graph(const struct export_request *r) {
     return failure(EXIT_INPUT, "%s: a folder; csv is for graphs, --format weights for runs", r->model.source);
   TRY(connectome_load(r->model.source, &g));
   struct table t = {.body_id = g.body_id, .name = g.name};
-  struct status s = table_open(r, "body_pre,body_post,weight,impulse,delay", &t);
+  struct status s = table_begin(r, "body_pre,body_post,weight,impulse,delay", &t);
   if (!s.code) {
     struct edge_row *row = NEW(struct edge_row, g.n_edges);
     for (eidx e = 0; e < g.n_edges; e++) row[e] = (struct edge_row){g.source[e], g.target[e], e};
@@ -136,11 +123,11 @@ static struct status write_graph(const struct export_request *r) {
     for (eidx i = 0; i < g.n_edges; i++) {
       const eidx e = row[i].at;
       put_pair(&t, row[i].pre, row[i].post);
-      fprintf(t.file, ",%lld,%d,%u\n", g.count ? (long long)g.count[e] : (long long)g.impulse[e],
+      fprintf(t.csv.file, ",%lld,%d,%u\n", g.count ? (long long)g.count[e] : (long long)g.impulse[e],
               g.impulse[e], g.delay ? g.delay[e] : g.constant_delay);
     }
     mem_free(row);
-    s = table_close(&t, r->output);
+    s = csv_end(&t.csv);
   }
   if (!s.code) log_line("%s: %lld edges", r->output, (long long)g.n_edges);
   connectome_free(&g);
@@ -180,7 +167,7 @@ static struct status write_values(const struct export_request *r, const struct t
   uint64_t *body_id = NEW(uint64_t, n->facts.n_nodes);
   connectome_body_ids(n->file, 0, n->facts.n_nodes, body_id);
   struct table t = {.body_id = body_id, .name = n->facts.has_names ? connectome_names(n->file) : NULL};
-  struct status s = table_open(r, "body_pre,body_post,value", &t);
+  struct status s = table_begin(r, "body_pre,body_post,value", &t);
   if (!s.code) {
     float *value = NEW(float, n_edges);
     rnn->backend->get(value, rnn->backend->recur->value(rnn->recur), (size_t)n_edges * sizeof *value);
@@ -189,10 +176,10 @@ static struct status write_values(const struct export_request *r, const struct t
     sort_rows(rows.row, n_edges);
     for (eidx i = 0; i < n_edges; i++) {
       put_pair(&t, rows.row[i].pre, rows.row[i].post);
-      fprintf(t.file, ",%.9g\n", (double)value[rows.row[i].at]);
+      fprintf(t.csv.file, ",%.9g\n", (double)value[rows.row[i].at]);
     }
     mem_free(value), mem_free(rows.row);
-    s = table_close(&t, r->output);
+    s = csv_end(&t.csv);
   }
   if (!s.code) log_line("%s: %lld edges", r->output, (long long)n_edges);
   for (int64_t i = 0; t.name && i < n->facts.n_nodes; i++) mem_free(t.name[i]);

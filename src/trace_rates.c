@@ -4,7 +4,6 @@
 #include "mem.h"
 #include "spikes.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,19 +73,13 @@ static void put_types(const struct tables *t, FILE *file) {
 
 static struct status write_table(const char *dir, const char *name, const struct tables *t,
                                  void (*put)(const struct tables *, FILE *)) {
-  char path[FILE_PATH], tmp[FILE_PATH];
+  char path[FILE_PATH];
+  struct csv csv;
   if (snprintf(path, sizeof path, "%s/%s", dir, name) >= FILE_PATH)
     return failure(EXIT_OUTPUT, "%.200s...: the path is too long", dir);
-  TRY(file_tmp_own(path, tmp));
-  FILE *file = fopen(tmp, "we");
-  if (!file) return failure(EXIT_OUTPUT, "%s: cannot write: %s", tmp, strerror(errno));
-  put(t, file);
-  const bool bad = ferror(file) || fflush(file);
-  if (fclose(file) || bad) {
-    file_remove(tmp);
-    return failure(EXIT_OUTPUT, "%s: cannot write: %s", path, strerror(errno));
-  }
-  return file_publish(tmp, path);
+  TRY(csv_begin(path, &csv));
+  put(t, csv.file);
+  return csv_end(&csv);
 }
 
 static void summarise(const struct tables *t, struct trace_rates *rates) {
