@@ -1,5 +1,4 @@
 #include "ahead.h"
-#include "fail.h"
 #include "mem.h"
 
 #include <pthread.h>
@@ -100,9 +99,9 @@ static void start_helpers(struct ahead *a) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  for (int i = 0; i < a->n_helpers; i++)
-    if (pthread_create(&a->helper[i], NULL, help, a))
-      DIE(EXIT_RUNTIME, "cannot start a thread that reads ahead");
+  int n = 0;
+  while (n < a->n_helpers && !pthread_create(&a->helper[n], NULL, help, a)) n++;
+  a->n_helpers = n; /* where the system gives no more threads, those who need the work do it */
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
