@@ -217,9 +217,17 @@ static bool is_late(const struct lif_rows *r, const struct missing *m) {
   return true;
 }
 
-/* Wherever it is. */
-static void read_row(struct lif_rows *r, const struct missing *m) {
-  const int64_t bytes = m->n * (int64_t)sizeof *m->to, offset = offset_of(r, m);
+/* How many of n rows stand behind each other, in the file as in memory. */
+static int64_t run_of(int64_t n, const struct missing *m) {
+  int64_t i = 1;
+  while (i < n && m[i].first == m[i - 1].first + m[i - 1].n && m[i].to == m[i - 1].to + m[i - 1].n) i++;
+  return i;
+}
+
+/* Wherever they are. */
+static void read_run(struct lif_rows *r, int64_t n_rows, const struct missing *m) {
+  const struct missing *last = &m[n_rows - 1];
+  const int64_t bytes = (last->to + last->n - m->to) * (int64_t)sizeof *m->to, offset = offset_of(r, m);
   for (int64_t done = 0; done < bytes;) {
     const ssize_t n =
         pread(r->net->stream->file, (char *)m->to + done, (size_t)(bytes - done), offset + done);
@@ -232,7 +240,7 @@ static void read_row(struct lif_rows *r, const struct missing *m) {
     }
     done += n;
   }
-  take_in(r, m);
+  for (int64_t i = 0; i < n_rows; i++) take_in(r, &m[i]);
 }
 
 /* Returns whether some were late. */
@@ -243,14 +251,17 @@ static bool read_cold(struct lif_rows *r, int64_t n, struct missing *m) {
     if (!m[i].late) take_in(r, &m[i]);
   }
   for (int64_t i = 0; i < n; i++)
-    if (m[i].late) read_row(r, &m[i]);
+    if (m[i].late) read_run(r, 1, &m[i]);
   return late;
 }
 
 /* Returns whether that took too long for the page cache. Asking it first costs a quarter of a read. */
 static bool read_warm(struct lif_rows *r, int64_t n, const struct missing *m) {
   const double before = seconds_now();
-  for (int64_t i = 0; i < n; i++) read_row(r, &m[i]);
+  for (int64_t i = 0, to; i < n; i = to) {
+    to = i + run_of(n - i, m + i);
+    read_run(r, to - i, m + i);
+  }
   return seconds_now() - before > SLOW_ROW * (double)n;
 }
 
