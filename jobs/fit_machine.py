@@ -34,7 +34,7 @@ def measured(path, commits=None):
     """The last line of each case, of the given commits or of all."""
     cases = {}
     with open(path) as file:
-        for line in map(json.loads, file):
+        for line in map(json.loads, filter(lambda text: text.startswith("{"), file)):
             if line.get("commit") and "threads" in line and (commits is None or any(line["commit"].startswith(c) for c in commits)) and key(line):
                 cases[key(line)] = line
     return list(cases.values())
@@ -69,7 +69,9 @@ class Fit:
         return found
 
     def edges(self, way, line):
-        return line["edges"] * (self.value(f"{way}_edge_seconds") + self.value(f"{way}_column_seconds") * columns(line))
+        mixed = self.value("mixed_columns_share") if line.get("precision") == "mixed" else 1
+        width = max(columns(line) * mixed, self.value("least_columns"))
+        return line["edges"] * (self.value(f"{way}_edge_seconds") + self.value(f"{way}_column_seconds") * width)
 
     def rest(self, way, line):
         return self.value(f"{way}_step_seconds") + line["nodes"] * columns(line) * self.value(f"{way}_row_seconds")

@@ -48,6 +48,8 @@ static struct status take_rates(const json_t *json, const char *where, struct ma
                   {"backward_column_seconds", &m->backward_column, false},
                   {"backward_row_seconds", &m->backward_row, false},
                   {"backward_step_seconds", &m->backward_step, false},
+                  {"least_columns", &m->least_columns, false},
+                  {"mixed_columns_share", &m->mixed_columns, true},
                   {"mixed_forward_share", &m->mixed_forward, true},
                   {"mixed_backward_share", &m->mixed_backward, true},
                   {"window_edges", &m->window_edges, false},

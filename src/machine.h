@@ -25,10 +25,12 @@ struct machine {
   char name[32], about[256];
   int64_t memory; /* bytes of a rank; 0: not known */
   /* The recurrence, seconds: one pass over E edges into N rows with B columns takes
-     step + E (edge + B column) + N B row. */
+     step + E (edge + B column) + N B row; along edges fewer columns than `least_columns` cost as many. */
   double forward_edge, forward_column, forward_row, forward_step;
   double backward_edge, backward_column, backward_row, backward_step;
-  double mixed_forward, mixed_backward; /* edges in mixed precision: times as many seconds */
+  double least_columns;
+  double mixed_columns;                 /* in mixed precision: as for so many times the columns, */
+  double mixed_forward, mixed_backward; /* and then times as many seconds */
   double window_edges, window_gain; /* graphs of at most so many edges, unsplit, in fp32 and with at most 32
                                        columns: a window in one launch, so many times as fast */
   double launch;                    /* one kernel more in a pass over a split graph */

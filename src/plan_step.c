@@ -74,8 +74,9 @@ static double pass(const struct plan_layout *l, int way, double edges, double ro
                column = way ? m->backward_column : m->forward_column,
                row = way ? m->backward_row : m->forward_row;
   const double share = !t->mixed ? 1 : way ? m->mixed_backward : m->mixed_forward;
+  const double columns = fmax(t->shape.batch * (t->mixed ? m->mixed_columns : 1), m->least_columns);
   return (way ? m->backward_step : m->forward_step) +
-         (share * edges * (edge + column * t->shape.batch) + rows * row * t->shape.batch) / l->threads;
+         (share * edges * (edge + column * columns) + rows * row * t->shape.batch) / l->threads;
 }
 
 /* What splitting adds to a microstep: forward the sums of own edges go out and come back, and rows are packed

@@ -48,11 +48,11 @@ bench() {
 recurrence() { # RANKS ARGS...
   local n=$1
   shift
-  bench 12 "$n" recurrence --seconds 2 "$@"
+  bench 11 "$n" recurrence --seconds 1 "$@"
 }
 
 simulation() { # RANKS DELAYS STEPS TIMES: the graph of a fly, or TIMES as large
-  bench $((6 + 4 * $4)) "$1" lif --plain --delays "$2" --steps "$3" --nodes $((211577 * $4)) --edges $((24680000 * $4))
+  bench $((5 + 3 * $4)) "$1" lif --plain --delays "$2" --steps "$3" --nodes $((211577 * $4)) --edges $((24680000 * $4))
 }
 
 fly="211577 24680000" core="160514 10400000"
@@ -101,9 +101,9 @@ all_gpus() {
     done
   done
   for graph in fly modular core; do recurrence "$ranks" --graph $graph.h5; done
-  for graph in fly modular core; do bench 12 "$ranks" halo --graph $graph.h5; done
+  for graph in fly modular core; do bench 7 "$ranks" halo --graph $graph.h5; done
   recurrence "$ranks" --graph fly.h5 --transport nccl
-  bench 12 "$ranks" halo --graph fly.h5 --transport nccl
+  bench 7 "$ranks" halo --graph fly.h5 --transport nccl
 }
 
 if [ "${ONLY:-benches}" = benches ]; then
