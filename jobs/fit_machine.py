@@ -143,16 +143,21 @@ class Fit:
             rows = [(1, line["nodes"], line["events_per_step"]) for line in lines]
             more = [max(lif_seconds(line) - self.idle(line["nodes"]), 1e-7) for line in lines]
             self.found.update(zip(("lif_active_seconds", "lif_active_neuron_seconds", "lif_event_seconds"), solve(rows, more)))
-        several = self.of("lif", ("idle", "active_1pct"), lambda line: line["ranks"] == 2 and line.get("transport") == "peer")
+        self.told("peer", "spikes", 2)
+        self.told("nccl", "spikes_hosts", 1)
+
+    def told(self, transport, link, delays):
+        """What telling another rank adds to a step: by exchange and by neuron, from lines of so many delays at least."""
+        several = self.of("lif", ("idle", "active_1pct"), lambda line: line["ranks"] == 2 and line.get("transport") == transport)
         rows, rest = [], []
         for line in several:
             own = line["nodes"] / 2
             alone = self.idle(own) if line["case"] == "idle" else self.active(own, line["events_per_step"] / 2)
             rows.append((1 / int(line["delays"].split(":")[0]), own))
             rest.append(max(line["seconds"] - alone, 1e-7))
-        if len({line["delays"] for line in several}) >= 2:
-            each, row = solve(rows, rest)
-            self.links["spikes"] = {"points": [[4, each], [85000, 1.2 * each]], "row_seconds": row}
+        if len({line["delays"] for line in several}) >= delays:
+            each, row = solve(rows, rest) if delays > 1 else (min(t / r[0] for t, r in zip(rest, rows)), 0)
+            self.links[link] = {"points": [[4, each], [134217728, each + 459e-6]], "row_seconds": row}
 
 
 def lif_seconds(line):

@@ -125,16 +125,17 @@ def mouse():
     for gpus in (8, 16, 64, 128, 1024):
         words = ("--job", "simulate", "--device", "h200", "--ranks", gpus, "--gpus-per-host", 8, "--active", 0.001)
         a = plan(*MOUSE, *words)
-        rows.append((gpus, size(a["total_bytes"]), "yes" if a["fits"] else "no", seconds(a["step_seconds"]), seconds(a["compute_seconds"]),
-                     seconds(a["exchange_seconds"])))
-    table(("GPUs", "memory of a GPU", "fits 141 GB", "step", "work", "exchange"), rows)
+        rows.append((gpus, size(a["total_bytes"]), "yes" if a["fits"] else "no", size(8 * a["host_total_bytes"]), seconds(a["step_seconds"]),
+                     seconds(a["compute_seconds"]), seconds(a["exchange_seconds"]), size(a["host_bytes_per_step"]), size(a["network_bytes_per_step"])))
+    table(("GPUs", "memory of a GPU", "fits 141 GB", "of a host with 8", "step", "work", "exchange", "told by the host's others", "by network"), rows)
 
 
 print("""# Scaling, on machines that are not here
 
 **Counted**: halo rows of graphs ordered by `fascicle order` (CPU). **Predicted**: everything in seconds, by `fascicle plan` from constants measured
 on one and two H200s (`jobs/conf/machine_h200.json`; within 15 % of all that was measured there, `tests/cli/test_plan_time.py`). **Assumed, never
-measured**: the network between hosts (20 us an exchange, 45 GB/s a GPU each way), and that NVLink gives each of 8 GPUs what it gives each of two.
+measured**: the network between hosts (20 us an exchange, 45 GB/s a GPU each way; published figures behind that are named in the machine's file), and
+that NVLink gives each of 8 GPUs what it gives each of two.
 Made by `jobs/scaling_table.py`.
 """)
 print("## Halo rows, counted\n\nThe larva's brain (3,554 neurons, 119,010 edges):\n")
@@ -146,21 +147,25 @@ malecns()
 print("""What follows: as long as every GPU has 32 columns of the batch, replicas or few parts of a host lose little. Splitting the graph over more GPUs
 than a host has is paid by the network: 256 exchanges a step at the assumed 20 us and 45 GB/s outweigh the work, though three to
 four times less for ordered parts than for scattered ones. One small step of batch 32 is fastest on 8 parts x 16 replicas, not on all GPUs as
-parts. `of ideal` at few columns a GPU is the kernels' cost of an edge whatever the batch (`forward_edge_seconds`), not the exchange; under 16
-columns it is extrapolated, and what was measured at 8 was slower.
+parts. `of ideal` at few columns a GPU is the kernels' cost of an edge whatever the batch, not the exchange: fewer than 16 columns take as long
+as 16 (`least_columns`).
 """)
 print("## A mouse's brain: 70,000,000 neurons, 100,000,000,000 edges, predicted\n")
 mouse()
 print("""What it takes, where it breaks, what must change:
 
-- **LIF fits as it is**: edges cost 8 bytes, so 8 GPUs of 141 GB hold them; work and memory divide by the number of GPUs
-  (its time is extrapolated from 1,000,000 neurons and 50 M edges on one GPU). What does not divide are
-  8 bytes a neuron of the whole graph for the offsets by source (0.56 GB) and the exchange at a delay of 1 step: from a few hundred GPUs on it is what
-  a step takes, and a longer shortest delay is worth more than more GPUs.
+- **LIF fits as it is**: edges cost 8 bytes on the GPU and 8 on its host, so 8 GPUs of 141 GB with 1 TB of host memory hold them; work and memory
+  divide by the number of GPUs (its time is extrapolated from 1,000,000 neurons and 50 M edges on one GPU).
+- **What of LIF does not divide** is in every rank's memory 8 bytes a neuron of the whole graph for the offsets by source (0.56 GB, on the GPU and on
+  the host), 12 for body ids and types on the host, 4 to 8 while loading, and an inbox of 1 byte for 4 neurons and step heard; and in every step the
+  words of all other neurons, 17.5 MB, whoever fired: with some tens of GPUs they are most of a step. What must change: tell only those ranks that have
+  edges from a neuron, or send lists where less than 0.4 % fire.
 - **Training breaks on the saved states of halo rows**: (T M + 1) x B x 4 bytes a row, for nearly all neurons where sources are random. Everything
   else fits 128 GPUs. What must change: keep only own states and send halo rows again in the backward pass (half as much traffic again; the rest
   of the memory is in the table), or fewer columns a GPU; and an order in which parts need few rows. Then the network decides: rows that travel, not work.
-- **Ordering breaks first**: METIS runs on one rank with all edges in memory (some 32 bytes an edge, 3 TB); it needs a parallel
-  partitioner, or the brain's own regions as the first levels. `convert` and `generate` too hold all edges on one rank (some 16 bytes each, 1.6 TB).
+  On its host a rank holds 12 bytes an edge of its own and 12 a neuron of the whole graph, for a moment 16 more of each.
+- **Ordering breaks first**: `order` refuses more than 1,073,741,823 edges, because METIS counts both directions of each in 32 bits, and it would need
+  44 bytes an edge on one rank (4.4 TB). It needs a parallel partitioner, or the brain's own regions as the first levels. `convert` and `generate`
+  (`--no-order`) too hold all edges on one rank, 16 bytes each and as much again while they are sorted: 3.2 TB.
 - **Counts hold**: rows, edges and offsets are 64 bits wide; a rank's rows 31 bits, edges on a GPU in training 32 bits (both refused with the
   remedy, never wrapped); node ids 32 bits (4.29 thousand million neurons). `tests/cli/test_large.py` runs on a sparse file of 1e11 edges.""")

@@ -66,6 +66,7 @@ static struct status take_rates(const json_t *json, const char *where, struct ma
                   {"lif_on_chip_neurons", &m->lif_on_chip, false},
                   {"lif_neuron_beyond_seconds", &m->lif_neuron_beyond, false},
                   {"lif_active_beyond_seconds", &m->lif_active_beyond, false},
+                  {"lif_told_bytes", &m->lif_word, false},
                   {"lif_host_event_seconds", &m->lif_host_event, false}};
   for (size_t i = 0; i < sizeof constant / sizeof *constant; i++)
     TRY(take(json, where, constant[i].key, constant[i].rate ? 1e-3 : 0, constant[i].to));

@@ -2,6 +2,7 @@
  * measured peaks. */
 #include "backends.h"
 #include "lif_leg.h"
+#include "lif_pace.h"
 #include "log.h"
 #include "plan.h"
 
@@ -72,6 +73,7 @@ struct plan_memory plan_device_memory(const struct plan_graph *g, const struct p
   add(&m, "potential and counter", 6 * width);
   add(&m, "delay ring", slots * (g->wide ? 8 : 4) * width);
   add(&m, "who fired, step by step", steps * (4 * words + 4 * own + 4)); /* bit masks, lists, counts */
+  if (g->parts > 1) add(&m, "words from other ranks", 8 * g->parts * words * lif_pace_window(g->min_delay));
   return m;
 }
 

@@ -51,8 +51,8 @@ recurrence() { # RANKS ARGS...
   bench 11 "$n" recurrence --seconds 1 "$@"
 }
 
-simulation() { # RANKS DELAYS STEPS TIMES: the graph of a fly, or TIMES as large
-  bench $((5 + 3 * $4)) "$1" lif --plain --delays "$2" --steps "$3" --nodes $((211577 * $4)) --edges $((24680000 * $4))
+simulation() { # RANKS DELAYS STEPS TIMES ARGS...: the graph of a fly, or TIMES as large
+  bench $((5 + 3 * $4)) "$1" lif --plain --delays "$2" --steps "$3" --nodes $((211577 * $4)) --edges $((24680000 * $4)) "${@:5}"
 }
 
 fly="211577 24680000" core="160514 10400000"
@@ -104,6 +104,7 @@ all_gpus() {
   for graph in fly modular core; do bench 7 "$ranks" halo --graph $graph.h5; done
   recurrence "$ranks" --graph fly.h5 --transport nccl
   bench 7 "$ranks" halo --graph fly.h5 --transport nccl
+  simulation "$ranks" 1:8 500 1 --transport nccl
 }
 
 if [ "${ONLY:-benches}" = benches ]; then

@@ -85,9 +85,10 @@ def parts(name, nodes, graph, bar=0.85, goal=0.95):
 
 
 def simulation(what, delays, scale, bar):
+    via = next((t for t in ("peer", "nccl", "mpi") if last("lif", "quiet", FLY * scale, R, delays=delays, transport=t)), None)
     one = seconds(last("lif", "active_1pct", FLY, 1, delays=delays))
-    many = seconds(last("lif", "active_1pct", FLY * scale, R, delays=delays))
-    quiet = last("lif", "quiet", FLY * scale, R, delays=delays)
+    many = seconds(last("lif", "active_1pct", FLY * scale, R, delays=delays, transport=via))
+    quiet = last("lif", "quiet", FLY * scale, R, delays=delays, transport=via)
     row(f"LIF 1 %, {what}", one, many, many / one if one and many else None, bar, bar, False, quiet and quiet["exchange_seconds"])
 
 
