@@ -41,7 +41,7 @@ struct machine {
    * those that stay on chip cost more, and so do events, up to twice. */
   double lif_step, lif_neuron, lif_active, lif_active_neuron, lif_event;
   double lif_on_chip, lif_neuron_beyond, lif_active_beyond;
-  double lif_word;       /* bytes that a rank is told each step for a neuron of another; 0: lists of who fired */
+  double lif_word; /* bytes that a rank is told each step for a neuron of another; 0: lists of who fired */
   double lif_host_event; /* an event whose edge a GPU reads from host memory; 0: there is no such thing */
   int n_links;
   struct link link[MACHINE_LINKS];

@@ -42,8 +42,8 @@ static struct plan_step simulate_share(const struct plan_graph *g, const struct 
   step.compute = m->lif_step + fmax(lif_work(m, (double)s->n_own, spikes >= 1, events), bus) / l->threads;
   /* From every rank once per minimum delay: words for all of its neurons, or a list of 4-byte rows, which may
    * be empty. */
-  const double told = g->min_delay / (double)g->parts *
-                      (m->lif_word > 0 ? m->lif_word * (double)g->n_nodes : 4 * spikes);
+  const double told =
+      g->min_delay / (double)g->parts * (m->lif_word > 0 ? m->lif_word * (double)g->n_nodes : 4 * spikes);
   const double near = (host - 1) * fmax(told, 4), far = (g->parts - host) * fmax(told, 4);
   step.bytes_host = (int64_t)(near / g->min_delay), step.bytes_network = (int64_t)(far / g->min_delay);
   const double lists = link_seconds(l->spikes, near + far, g->parts - 1) +
