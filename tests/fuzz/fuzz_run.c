@@ -1,6 +1,7 @@
 #include "fuzz_run.h"
 #include "comm.h"
 #include "log.h"
+#include "watchdog.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -145,6 +146,7 @@ struct comm __wrap_comm_split(const struct comm *comm, int colour, int key);
 struct comm __wrap_comm_split_host(const struct comm *comm);
 void __wrap_comm_free(struct comm *comm);
 void __wrap_signals_install(void);
+void __wrap_watchdog_start(struct watchdog_rule rule);
 int __wrap_fsync(int fd);
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 
@@ -162,6 +164,10 @@ void __wrap_comm_free(struct comm *comm) {
 }
 
 void __wrap_signals_install(void) {}
+
+void __wrap_watchdog_start(struct watchdog_rule rule) {
+  (void)rule;
+}
 
 int __wrap_fsync(int fd) {
   (void)fd;
