@@ -12,13 +12,12 @@ done
 shift || true # what is left are options of convert
 input=${files[0]:-} nodes=${files[1]:-}
 output=$(realpath -m "${OUTPUT:-$PWD/quickstart-out}")
-cd "$here/.."
-if [ -e CMakeLists.txt ]; then # else these scripts are installed beside a program
-  jobs/setup.sh run
-  jobs/build.sh build
+if [ -e "$here/../CMakeLists.txt" ]; then # else these scripts are installed beside a program
+  "$here/setup.sh" run
+  "$here/build.sh" build
 fi
 # shellcheck source=env.sh
-. jobs/env.sh
+. "$here/env.sh"
 mkdir -p "$output"
 graph=$output/graph.h5
 case ${input:-} in
@@ -27,9 +26,9 @@ case ${input:-} in
   *) "$FASCICLE" convert --edges "$input" ${nodes:+--nodes "$nodes"} --no-order --force --output "$graph" "$@" ;;
 esac
 "$FASCICLE" order "$graph" --force --output "$output/ordered.h5"
-mpirun -n "${N_RANKS:-2}" "$FASCICLE" simulate "$output/ordered.h5" --config jobs/conf/lif_example.json \
+mpirun -n "${N_RANKS:-2}" "$FASCICLE" simulate "$output/ordered.h5" --config "$here/conf/lif_example.json" \
   --steps "${STEPS:-1000}" --output "$output/run" --force
-/usr/bin/python3 jobs/analysis/raster.py "$output/run" --output "$output/raster"
+/usr/bin/python3 "$here/analysis/raster.py" "$output/run" --output "$output/raster"
 echo
 echo "Graph    $output/ordered.h5      fascicle inspect $output/ordered.h5"
 echo "Spikes   $output/run/spikes.h5   (SONATA; h5py, libsonata)"
