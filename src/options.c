@@ -104,6 +104,8 @@ static struct status take_real(const struct option *o, const char *value) {
 static struct status take(const struct option *o, const char *value) {
   if (o->value && strchr(o->value, '|') && !allowed(o->value, value))
     return failure(EXIT_USAGE, "--%s %s: it must be one of %s", o->name, value, o->value);
+  if (o->kind == OPTION_TEXT && !*value) /* as a rule a shell variable that is not set */
+    return failure(EXIT_USAGE, "--%s: its value is empty; %s is wanted", o->name, o->value);
   switch (o->kind) {
   case OPTION_FLAG: *(bool *)o->to = true; return fine();
   case OPTION_INT: return take_int(o, value);
@@ -158,6 +160,8 @@ struct status options_parse(const struct usage *u, const struct option *options,
     else if (n_operands == max_operands)
       return failure(EXIT_USAGE, "%s: unexpected word '%s'; usage: fascicle %s %s%s[options]", u->verb,
                      argv[i], u->verb, u->operands, *u->operands ? " " : "");
+    else if (!*argv[i])
+      return failure(EXIT_USAGE, "%s: word %d is empty; %s is wanted", u->verb, i, u->operands);
     else
       operand[n_operands++] = argv[i];
   }

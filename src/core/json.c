@@ -5,11 +5,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct status json_from_file(const char *path, json_t **json) {
   json_error_t error;
   if (access(path, R_OK)) return failure(EXIT_USAGE, "%s: cannot open: %s", path, strerror(errno));
+  struct stat about;
+  if (!stat(path, &about) && S_ISDIR(about.st_mode))
+    return failure(EXIT_USAGE, "%s: is a folder, not a file", path);
   *json = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
   if (*json) return fine();
   if (error.line < 0) return failure(EXIT_USAGE, "%s: %s", path, error.text);

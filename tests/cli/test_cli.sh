@@ -31,6 +31,8 @@ for verb in "${verbs[@]}"; do
 done
 wrong 2 "unknown verb 'nonsense'" nonsense
 wrong 2 "is --output meant?" simulate --ouput run
+wrong 2 "--output: its value is empty" simulate graph.h5 --output ""
+wrong 2 "word 1 is empty; FILE is wanted" inspect ""
 wrong 2 "word 2, " inspect --header $'\xe9'
 "$FASCICLE" simulate -h | cmp - <("$FASCICLE" simulate --help) || fail "-h is not --help"
 "$FASCICLE" help | cmp - <("$FASCICLE" --help) || fail "help is not --help"
