@@ -89,7 +89,8 @@ class Fit:
             if len({(line["nodes"], columns(line)) for line in lines}) >= 4:
                 names = [f"{way}_{what}_seconds" for what in ("step", "edge", "column", "row")]
                 self.found.update(zip(names, solve(rows, [line["seconds"] / MICROSTEPS for line in lines])))
-            mixed = self.of("recurrence", (way,), lambda line: whole(line) and line.get("precision") == "mixed")
+            mixed = self.of("recurrence", (way,), lambda line: whole(line) and line.get("precision") == "mixed" and
+                            line["edges"] > self.value("mixed_edges"))
             shares = [(line["seconds"] / MICROSTEPS - self.rest(way, line)) / self.edges(way, line) for line in mixed]
             if shares:
                 self.found[f"mixed_{way}_share"] = (min(shares) + max(shares)) / 2

@@ -49,6 +49,7 @@ static struct status take_rates(const json_t *json, const char *where, struct ma
                   {"backward_row_seconds", &m->backward_row, false},
                   {"backward_step_seconds", &m->backward_step, false},
                   {"least_columns", &m->least_columns, false},
+                  {"mixed_edges", &m->mixed_edges, false},
                   {"mixed_columns_share", &m->mixed_columns, true},
                   {"mixed_forward_share", &m->mixed_forward, true},
                   {"mixed_backward_share", &m->mixed_backward, true},

@@ -29,7 +29,8 @@ struct machine {
   double forward_edge, forward_column, forward_row, forward_step;
   double backward_edge, backward_column, backward_row, backward_step;
   double least_columns;
-  double mixed_columns;                 /* in mixed precision: as for so many times the columns, */
+  double mixed_edges;                   /* in mixed precision, a rank with more edges than that: */
+  double mixed_columns;                 /* as for so many times the columns, */
   double mixed_forward, mixed_backward; /* and then times as many seconds */
   double window_edges, window_gain; /* graphs of at most so many edges, unsplit, in fp32 and with at most 32
                                        columns: a window in one launch, so many times as fast */

@@ -100,12 +100,14 @@ static struct passes passes_of(const struct plan_graph *g, const struct plan_lay
 }
 
 static void add_window(const struct plan_graph *g, const struct plan_layout *l, const struct plan_share *s,
-                       const struct plan_training *t, struct plan_step *step) {
+                       const struct plan_training *training, struct plan_step *step) {
+  struct plan_training as = *training, *t = &as;
   const struct recur_shape *shape = &t->shape;
   const double k = (double)shape->steps * shape->microsteps, row = 4.0 * shape->batch;
+  t->mixed = t->mixed && (double)(s->near + s->far) > l->machine->mixed_edges; /* else no faster */
   if (g->parts == 1) {
     const double own = (double)s->n_own;
-    const bool whole = (double)s->near <= l->machine->window_edges && shape->batch <= 32 && !t->mixed;
+    const bool whole = (double)s->near <= l->machine->window_edges && shape->batch <= 32 && !training->mixed;
     step->compute = k / (whole ? l->machine->window_gain : 1) *
                     (pass(l, 0, (double)s->near, own, t) + pass(l, 1, (double)s->near, own, t));
     step->window = step->compute;
