@@ -37,9 +37,10 @@ __device__ void add_product(const recur_rows &rows, const element_args &a, int r
   const uint32_t first = rows.padded[row], end = first + rows.ptr[row + 1] - rows.ptr[row];
 #pragma unroll 4
   for (uint32_t e = first; e < end; e++) {
-    const piece<L> in = load<L>(a.before, ((const INDEX *)a.in_col)[e], lane, c);
+    const int64_t at = edge_place<in_lines<L, INDEX>>(e);
+    const piece<L> in = load<L>(a.before, ((const INDEX *)a.in_col)[at], lane, c);
 #pragma unroll
-    for (int i = 0; i < L::N; i++) z.x[i] = fmaf(a.in_value[e], rounded<S>(in.x[i]), z.x[i]);
+    for (int i = 0; i < L::N; i++) z.x[i] = fmaf(a.in_value[at], rounded<S>(in.x[i]), z.x[i]);
   }
 }
 
@@ -159,11 +160,12 @@ __global__ void __launch_bounds__(RECUR_THREADS, L::BLOCKS)
 
 /* ---- edges between the caller's order and the order by source ---- */
 
-__global__ void take_kernel(int64_t n, const uint32_t *edge, const float *value, float *out_value,
-                            float *out_gradient) {
+template <bool LINES>
+__global__ void take_kernel(int64_t n, const uint32_t *edge, const int32_t *col, const float *value,
+                            float *out_value, float *out_gradient) {
   const int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (e >= n) return;
-  out_value[e] = edge[e] == RECUR_NO_EDGE ? 0 : value[edge[e]];
+  put_edge<LINES>(out_value, (uint32_t)e, LINES ? col[e] : 0, edge[e] == RECUR_NO_EDGE ? 0 : value[edge[e]]);
   out_gradient[e] = 0;
 }
 
@@ -191,7 +193,7 @@ element_args element_of(const recur_device *d, int k) {
   a.q = q_at(d, k), a.d_state = d->d_state, a.d_leak = d->d_leak, a.d_bias = d->d_bias;
   a.last_microstep = ends_character(d, k), a.last_of_window = k == d->steps * d->microsteps - 1;
   a.near = d->near_rows, a.far = d->far_rows;
-  a.in_col = d->near_in.col, a.in_value = d->in_value;
+  a.in_col = columns_of(d, &d->near_in, d->in_value), a.in_value = values_of(d, d->in_value);
   return a;
 }
 
@@ -221,7 +223,8 @@ struct run_backward {
 
 void backward(const recur_device *d, int k, const recur_walk *walk, bool halo, bool next) {
   backward_args a = {};
-  a.item = walk->item, a.col = walk->col, a.value = d->out_value, a.gradient = d->out_gradient;
+  a.item = walk->item, a.col = columns_of(d, walk, d->out_value), a.value = values_of(d, d->out_value);
+  a.gradient = d->out_gradient;
   a.q = q_at(d, k), a.state = state_at(d, k), a.d_state = d->d_state;
   a.halo = halo, a.next = next;
   const element_args e = next ? element_of(d, k - 1) : element_args{};
@@ -238,8 +241,9 @@ int64_t edge_blocks(const recur_device *d) {
 
 void recur_device_take(const recur_device *d) {
   if (edge_blocks(d) == 0) return;
-  take_kernel<<<(unsigned)edge_blocks(d), RECUR_THREADS, 0, gpu_stream()>>>(
-      d->n_out_edges, d->out_edge, d->value, d->out_value, d->out_gradient);
+  const auto kernel = d->lines ? take_kernel<true> : take_kernel<false>;
+  kernel<<<(unsigned)edge_blocks(d), RECUR_THREADS, 0, gpu_stream()>>>(
+      d->n_out_edges, d->out_edge, (const int32_t *)d->near_out.col, d->value, d->out_value, d->out_gradient);
   CHECK_CUDA(cudaGetLastError());
 }
 

@@ -41,18 +41,21 @@ static int64_t bytes(const struct recur_net *net) {
   const int64_t index = (int64_t)g->n_own + g->n_halo <= RECUR_NARROW ? 2 : 4, word = sizeof(float);
   const int64_t items = (int64_t)sizeof(struct recur_item) * (2 * n.own + n.edges / 64);
   const int64_t padded = n.edges + n.own * (RECUR_PAD - 1) / 2, half = sizeof(uint16_t);
-  int64_t sum = padded * (index + word) + n.edges * word + n.own * 6 * word + items + persist_bytes(net);
+  const int64_t line = recur_tables_shape(net).lines ? word : 0;
+  int64_t sum =
+      padded * (index + word + line) + n.edges * word + n.own * 6 * word + items + persist_bytes(net);
   if (net->mixed) sum += 2 * ((int64_t)g->n_own + g->n_halo) * net->shape.batch * half;
   sum += (n.states + n.in_floats + n.out_floats + (g->n_halo > 0 ? n.own_floats : 0)) * word;
   if (!net->want_gradient) return sum;
-  sum += padded * (index + 3 * word) + n.edges * word + n.own * 2 * word + items;
+  sum += padded * (index + 3 * word + line) + n.edges * word + n.own * 2 * word + items;
   sum += (n.in_floats + n.out_floats + n.own_floats + (int64_t)g->n_halo * net->shape.batch) * word;
   return sum + 2 * n.own_floats * (net->mixed ? half : word);
 }
 
 static void arrays_to_device(struct recur_device *d, const struct recur_net *net, bool persistent) {
   const struct sizes n = sizes_of(net);
-  d->value = GPU_ZERO(float, n.edges), d->in_value = GPU_ZERO(float, d->n_in_edges);
+  const int words = d->lines ? 2 : 1;
+  d->value = GPU_ZERO(float, n.edges), d->in_value = GPU_ZERO(float, words * d->n_in_edges);
   d->leak = GPU_ZERO(float, n.own), d->bias = GPU_ZERO(float, n.own);
   d->drive = GPU_ZERO(float, n.in_floats), d->output = GPU_ZERO(float, n.out_floats);
   d->states = GPU_ZERO(float, persistent ? n.own_floats : n.states);
@@ -64,7 +67,8 @@ static void arrays_to_device(struct recur_device *d, const struct recur_net *net
   d->d_drive = GPU_ZERO(float, n.in_floats), d->d_output = GPU_ZERO(float, n.out_floats);
   d->d_state = GPU_ZERO(float, n.own_floats + (int64_t)d->n_halo * d->batch);
   if (persistent) return;
-  d->out_value = GPU_ZERO(float, d->n_out_edges), d->out_gradient = GPU_ZERO(float, d->n_out_edges);
+  d->out_value = GPU_ZERO(float, words * d->n_out_edges);
+  d->out_gradient = GPU_ZERO(float, d->n_out_edges);
   d->q = gpu_zero(2 * n.own_floats, net->mixed ? sizeof(uint16_t) : sizeof(float));
 }
 

@@ -53,23 +53,26 @@ struct recur_device {
   const int32_t *in_slot, *out_slot; /* [n_own] or -1 */
   int64_t n_in_edges, n_out_edges;   /* with padding; near then far, own sources then the halo */
   float *value, *d_value;            /* [n_near + n_far] */
-  float *in_value;                   /* [n_in_edges] */
-  float *out_value, *out_gradient;   /* [n_out_edges] */
+  float *in_value, *out_value;       /* [n_in_edges], [n_out_edges]; twice as many where `lines` */
+  float *out_gradient;               /* [n_out_edges] */
   const uint32_t *out_edge;          /* [n_out_edges] position in `value` or RECUR_NO_EDGE */
   float *leak, *bias, *d_leak, *d_bias;
   float *drive, *d_drive, *output, *d_output;
   float *states, *near_sum, *d_state;
   void *rounded; /* NULL in fp32; mixed: two of [n_own + n_halo][B] __half by turns, what is gathered of s */
   void *q;       /* two of [n_own][B] by turns; float, mixed: __nv_bfloat16 */
+  bool lines;    /* columns stand between the values, in lines of RECUR_PAD edges */
   bool all_states, small; /* small: too few edges to keep the device busy */
 };
 
 /* How rows of `batch` columns are laid over lanes. */
 struct recur_shape_on_device {
-  int lanes; /* of a group */
-  int round; /* edges that a group takes at a time */
+  int lanes;  /* of a group */
+  int round;  /* edges that a group takes at a time */
+  bool lines; /* of struct recur_device */
 };
-struct recur_shape_on_device recur_device_shape(int batch, bool mixed, bool small);
+/* small: of struct recur_device; narrow: of struct recur_walk. */
+struct recur_shape_on_device recur_device_shape(int batch, bool mixed, bool small, bool narrow);
 enum { RECUR_THREADS = 256 };
 /* Places of edges are counted in 32 bits on a device, and groups look ahead past the end of their rows by
  * less than this margin. */

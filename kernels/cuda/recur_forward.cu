@@ -71,20 +71,23 @@ __global__ void __launch_bounds__(RECUR_THREADS, L::BLOCKS)
 
 constexpr int COPY_LANES = 8;
 
-/* Values of a row from the caller's order into the padded one. */
-__global__ void values_kernel(int n_rows, const uint32_t *ptr, const uint32_t *padded, const float *value,
-                              float *in_value) {
+/* Values of a row, and in lines its columns, into padded places. */
+template <bool LINES>
+__global__ void values_kernel(int n_rows, const uint32_t *ptr, const uint32_t *padded, const int32_t *col,
+                              const float *value, float *in_value) {
   const int row = (int)((blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / COPY_LANES);
   if (row >= n_rows) return;
   const uint32_t first = ptr[row], edges = ptr[row + 1] - first, to = padded[row];
-  for (uint32_t e = threadIdx.x % COPY_LANES; e < edges; e += COPY_LANES) in_value[to + e] = value[first + e];
+  for (uint32_t e = threadIdx.x % COPY_LANES; e < edges; e += COPY_LANES)
+    put_edge<LINES>(in_value, to + e, LINES ? col[to + e] : 0, value[first + e]);
 }
 
 void copy_values(const recur_device *d, const recur_rows *rows) {
   if (!rows->ptr || d->n_own == 0) return;
   const int64_t blocks = ((int64_t)d->n_own * COPY_LANES + RECUR_THREADS - 1) / RECUR_THREADS;
-  values_kernel<<<(unsigned)blocks, RECUR_THREADS, 0, gpu_stream()>>>(d->n_own, rows->ptr, rows->padded,
-                                                                      d->value, d->in_value);
+  const auto kernel = d->lines ? values_kernel<true> : values_kernel<false>;
+  kernel<<<(unsigned)blocks, RECUR_THREADS, 0, gpu_stream()>>>(
+      d->n_own, rows->ptr, rows->padded, (const int32_t *)d->near_in.col, d->value, d->in_value);
   CHECK_CUDA(cudaGetLastError());
 }
 
@@ -112,15 +115,15 @@ struct run_forward {
 struct find_shape {
   recur_shape_on_device *shape;
   template <class L, class INDEX, bool MIXED> void run() const {
-    shape->lanes = L::G, shape->round = L::ROUND;
+    shape->lanes = L::G, shape->round = L::ROUND, shape->lines = in_lines<L, INDEX>;
   }
 };
 
 } // namespace
 
-recur_shape_on_device recur_device_shape(int batch, bool mixed, bool small) {
+recur_shape_on_device recur_device_shape(int batch, bool mixed, bool small, bool narrow) {
   recur_shape_on_device shape = {};
-  with_layout(choice{batch, small, mixed, small, false}, find_shape{&shape});
+  with_layout(choice{batch, narrow, mixed, small, false}, find_shape{&shape});
   return shape;
 }
 
@@ -140,7 +143,7 @@ void recur_device_forward(const recur_device *d, int k, enum recur_part part) {
   const int64_t t = k / d->microsteps, B = d->batch;
   const recur_walk *walk = part == RECUR_FAR_LAST ? &d->far_in : &d->near_in;
   forward_args a = {};
-  a.item = walk->item, a.col = walk->col, a.value = d->in_value;
+  a.item = walk->item, a.col = columns_of(d, walk, d->in_value), a.value = values_of(d, d->in_value);
   a.state = state_at(d, k), a.next = state_at(d, k + 1);
   a.gathered = d->rounded ? (const void *)rounded_at(d, k) : a.state;
   a.next_rounded = rounded_at(d, k + 1);

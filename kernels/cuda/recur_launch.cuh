@@ -2,7 +2,7 @@
 #ifndef FASCICLE_RECUR_LAUNCH_CUH
 #define FASCICLE_RECUR_LAUNCH_CUH
 
-#include "recur_lanes.cuh"
+#include "recur_walk.cuh"
 
 #include <type_traits>
 
@@ -101,6 +101,23 @@ inline __half *rounded_at(const recur_device *d, int k) {
 
 inline bool ends_character(const recur_device *d, int k) {
   return (k + 1) % d->microsteps == 0;
+}
+
+/* Where kernels find columns and values of edges: of lines both are in `value`. */
+inline const void *columns_of(const recur_device *d, const recur_walk *walk, const float *value) {
+  return d->lines ? (const void *)value : walk->col;
+}
+
+inline const float *values_of(const recur_device *d, const float *value) {
+  return d->lines ? value + RECUR_PAD : value;
+}
+
+/* Edge e to its place in `to`: its value, in lines its column too. */
+template <bool LINES>
+__device__ __forceinline__ void put_edge(float *to, uint32_t e, int32_t col, float value) {
+  float *at = to + edge_place<LINES>(e);
+  if (LINES) at[0] = __int_as_float(col);
+  at[LINES ? RECUR_PAD : 0] = value;
 }
 
 inline choice choice_of(const recur_device *d, const recur_walk *walk) {

@@ -137,10 +137,18 @@ static void out_to_device(struct recur_device *d, const struct graph *g, struct 
   recur_by_source_free(&s);
 }
 
+static bool is_small(const struct graph *g) {
+  return is_narrow(g) && g->near.n_edges + g->far.n_edges <= RECUR_SMALL;
+}
+
+struct recur_shape_on_device recur_tables_shape(const struct recur_net *net) {
+  return recur_device_shape(net->shape.batch, net->mixed, is_small(net->graph), is_narrow(net->graph));
+}
+
 void recur_tables_make(struct recur_device *d, const struct recur_net *net) {
   const struct graph *g = net->graph;
-  d->small = is_narrow(g) && d->n_near + d->n_far <= RECUR_SMALL;
-  const struct recur_shape_on_device shape = recur_device_shape(d->batch, net->mixed, d->small);
+  const struct recur_shape_on_device shape = recur_tables_shape(net);
+  d->small = is_small(g), d->lines = shape.lines;
   d->in_slot = slots_to_device(g->n_own, net->n_in, net->in);
   d->out_slot = slots_to_device(g->n_own, net->n_out, net->out);
   in_to_device(d, g, shape);

@@ -16,6 +16,9 @@ enum {
 void recur_tables_make(struct recur_device *d, const struct recur_net *net);
 void recur_tables_free(struct recur_device *d);
 
+/* How the net's batch is laid out. */
+struct recur_shape_on_device recur_tables_shape(const struct recur_net *net);
+
 /* Edges of near and far by source, on the host: own sources, then the halo; within a source by ascending
  * target. */
 struct recur_by_source {

@@ -65,6 +65,17 @@ template <int EDGES> __device__ __forceinline__ few_columns<EDGES> load_columns(
   return f;
 }
 
+/* Edges in lines of 128 bytes: RECUR_PAD columns, then their values, so that the second cache is asked once
+ * for both. For groups of four lanes that load four edges each: two neighbouring groups together read the
+ * line of the one, then that of the other. */
+template <class L, class INDEX>
+constexpr bool in_lines = sizeof(INDEX) == 4 && L::G == 4 && L::ROUND == RECUR_PAD && !L::MASK;
+
+/* Where the column of edge e stands; its value is values_of() words behind. */
+template <bool LINES> __device__ __forceinline__ int64_t edge_place(uint32_t e) {
+  return LINES ? (int64_t)e + e / RECUR_PAD * RECUR_PAD : (int64_t)e;
+}
+
 /* T: what a gathered row is made of. Places of a round behind the row's end have column -1. */
 template <class L, class INDEX, class T> struct walk {
   const INDEX *col;
@@ -72,10 +83,20 @@ template <class L, class INDEX, class T> struct walk {
   uint32_t row_end, at, stride; /* first edge of the coming round that this lane loads; from round to round */
   int rounds;                   /* of the warp's longest group */
   few_columns<L::EDGES> next;
+  few_floats<L::EDGES> next_value; /* only where edges stand in lines */
+
+  static constexpr bool LINES = in_lines<L, INDEX>;
 
   __device__ __forceinline__ bool ours(uint32_t edge) const { return edge < row_end; }
 
   __device__ __forceinline__ void fetch() {
+    if constexpr (LINES)
+      fetch_lines();
+    else
+      fetch_columns();
+  }
+
+  __device__ __forceinline__ void fetch_columns() {
     few_columns<L::EDGES> f;
 #pragma unroll
     for (int i = 0; i < L::EDGES; i++) f.x[i] = -1;
@@ -103,7 +124,10 @@ template <class L, class INDEX, class T> struct walk {
       const few_columns<L::EDGES> now = next;
       const bool any = ours(at);
       few_floats<L::EDGES> v = {}, dv = {};
-      if (any) v = load_floats<L::EDGES>(value + at);
+      if constexpr (LINES)
+        v = next_value;
+      else if (any)
+        v = load_floats<L::EDGES>(value + at);
       float *const there = gradient + at;
 #pragma unroll
       for (int i = 0; i < L::EDGES; i++)
@@ -118,6 +142,29 @@ template <class L, class INDEX, class T> struct walk {
   }
 
 private:
+  /* A pair of groups reads the line of its first, then that of its second. Each lane then has columns of its
+   * own group's edges and values of the other's, which change hands. */
+  __device__ __forceinline__ void fetch_lines() {
+    const bool second = threadIdx.x & L::G, any = ours(at);
+    const uint32_t other = __shfl_xor_sync(ALL, any ? at : RECUR_NO_EDGE, L::G);
+    const bool others = other != RECUR_NO_EDGE;
+    uint4 part[2] = {};
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const bool own = second == (i == 1);
+      const INDEX *from = col + (own ? edge_place<true>(at) : edge_place<true>(other) + RECUR_PAD);
+      if (own ? any : others) part[i] = __ldcg((const uint4 *)from);
+    }
+    const uint4 mine = second ? part[1] : part[0], theirs = second ? part[0] : part[1];
+    const uint32_t column[] = {mine.x, mine.y, mine.z, mine.w},
+                   send[] = {theirs.x, theirs.y, theirs.z, theirs.w};
+#pragma unroll
+    for (int i = 0; i < L::EDGES; i++) {
+      next.x[i] = ours(at + i) ? (int)column[i] : -1;
+      next_value.x[i] = __uint_as_float(__shfl_xor_sync(ALL, send[i], L::G));
+    }
+  }
+
   /* Turn h of a round: of each lane's edges the LOADS from h LOADS on, or of every SHAREDth lane one. */
   template <bool GRADIENT>
   static __device__ __forceinline__ void

@@ -95,21 +95,24 @@ static int64_t larger(int64_t a, int64_t b) {
 static float *place(struct recur_device *d, const struct recur_gpu_window *w, struct room *room) {
   const int64_t B = w->batch, K = (int64_t)w->steps * w->microsteps, own = d->n_own * B;
   d->steps = w->steps, d->microsteps = w->microsteps, d->batch = w->batch, d->all_states = w->want_gradient;
-  d->value = take(room, d->n_near), d->in_value = take(room, recur_places(d->n_near, d->n_own));
+  const int64_t places = recur_places(d->n_near, d->n_own), values = (d->lines ? 2 : 1) * places;
+  d->value = take(room, d->n_near), d->in_value = take(room, values);
   d->output = take(room, d->n_out * B * w->steps);
   d->states = take(room, (w->want_gradient ? K + 1 : 2) * own);
   if (!w->want_gradient) return NULL;
   d->d_output = d->output;
-  d->out_value = take(room, recur_places(d->n_near, d->n_own));
-  d->out_gradient = take(room, recur_places(d->n_near, d->n_own));
+  d->out_value = take(room, values), d->out_gradient = take(room, places);
   d->d_value = take(room, d->n_near);
   d->d_state = take(room, own), d->q = take(room, 2 * own);
   return take(room, larger(d->n_in * B * w->steps, 2 * (int64_t)d->n_own));
 }
 
 int64_t recur_gpu_workspace(const struct recur_net *net, const struct recur_gpu_window *shape) {
-  struct recur_device d = {
-      .n_own = net->graph->n_own, .n_in = net->n_in, .n_out = net->n_out, .n_near = net->graph->near.n_edges};
+  struct recur_device d = {.n_own = net->graph->n_own,
+                           .n_in = net->n_in,
+                           .n_out = net->n_out,
+                           .n_near = net->graph->near.n_edges,
+                           .lines = recur_tables_shape(net).lines};
   struct room room = {0};
   place(&d, shape, &room);
   return room.used;
