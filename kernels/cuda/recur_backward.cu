@@ -14,12 +14,14 @@ constexpr float SMALL_LEAK = 0.1f; /* RECUR_SMALL_LEAK of recur_backend.h, which
 
 struct element_args {
   const float *before, *after; /* s_k, s_{k+1} */
-  const float *leak, *bias, *drive;
+  const float2 *pair;          /* leak and bias */
+  const float *drive;
   const int32_t *in_slot, *out_slot;
   const float *d_output; /* of this character; NULL before its last microstep */
   float *d_drive;        /* of this character */
   void *q;               /* float, or __nv_bfloat16 */
-  float *d_state, *d_leak, *d_bias;
+  float *d_state;
+  float2 *d_pair;
   bool last_microstep; /* of its character: the first that the backward pass meets */
   bool last_of_window;
   recur_rows near, far; /* far: NULLs without a halo */
@@ -57,18 +59,19 @@ __device__ __noinline__ piece<L> proposal_again(const element_args &a, int row, 
     for (int i = 0; i < L::N; i++) z.x[i] += drive.x[i];
   }
 #pragma unroll
-  for (int i = 0; i < L::N; i++) z.x[i] = tanhf(z.x[i] + a.bias[row]);
+  for (int i = 0; i < L::N; i++) z.x[i] = tanhf(z.x[i] + a.pair[row].y);
   return z;
 }
 
 /* q = g a (1 - p^2), db += q, da += g (p - s), dd += q, g = (1 - a) g. All lanes of the warp take part; rows
- * that are not ours to write (`writes` false) are computed and dropped. */
+ * that are not ours to write (`writes` false) are computed and dropped. slots: RECUR_HAS_.. */
 template <class L, class INDEX, bool MIXED>
-__device__ __forceinline__ void finish_element(const element_args &a, columns c, int row, int lane,
+__device__ __forceinline__ void finish_element(const element_args &a, columns c, int row, int slots, int lane,
                                                bool writes, piece<L> g, const piece<L> &after) {
   const piece<L> before = load<L>(a.before, row, lane, c);
-  const float leak = a.leak[row], recovered = 1 / leak;
-  const int in = a.in_slot[row], out = a.d_output ? a.out_slot[row] : -1;
+  const float leak = a.pair[row].x, recovered = 1 / leak;
+  const int in = slots & RECUR_HAS_IN ? a.in_slot[row] : -1,
+            out = a.d_output && slots & RECUR_HAS_OUT ? a.out_slot[row] : -1;
   if (out >= 0) {
     const piece<L> d = load<L>(a.d_output, out, lane, c);
 #pragma unroll
@@ -91,9 +94,10 @@ __device__ __forceinline__ void finish_element(const element_args &a, columns c,
   store<L>((seen_q<MIXED> *)a.q, row, lane, c, q);
   store<L>(a.d_state, row, lane, c, g);
   if (lane == 0) {
-    const bool set = a.last_of_window && c.first == 0;
-    a.d_bias[row] = set ? sum_bias : a.d_bias[row] + sum_bias;
-    a.d_leak[row] = set ? sum_leak : a.d_leak[row] + sum_leak;
+    if (a.last_of_window && c.first == 0)
+      a.d_pair[row] = make_float2(sum_leak, sum_bias);
+    else
+      add_floats<2>(&a.d_pair[row].x, few_floats<2>{{sum_leak, sum_bias}});
   }
   if (in < 0) return;
   if (!a.last_microstep) {
@@ -112,7 +116,7 @@ __global__ void __launch_bounds__(RECUR_THREADS)
   wait_for_previous_launch();
   let_next_launch_start();
   const piece<L> g = load<L>(a.d_state, row, lane, c), after = load<L>(a.after, row, lane, c);
-  finish_element<L, INDEX, MIXED>(a, c, row, lane, at < n_own, g, after);
+  finish_element<L, INDEX, MIXED>(a, c, row, RECUR_HAS_IN | RECUR_HAS_OUT, lane, at < n_own, g, after);
 }
 
 /* ---- backward, transposed product and edge gradient ---- */
@@ -153,7 +157,7 @@ __global__ void __launch_bounds__(RECUR_THREADS, L::BLOCKS)
     for (int i = 0; i < L::N; i++) g.x[i] += held.x[i];
   }
   if (a.next)
-    finish_element<L, INDEX, MIXED>(next, a.cols, row, lane, writes, g, own);
+    finish_element<L, INDEX, MIXED>(next, a.cols, row, item.slots, lane, writes, g, own);
   else if (writes)
     store<L>(a.d_state, row, lane, a.cols, g);
 }
@@ -175,6 +179,11 @@ __global__ void give_kernel(int64_t n, const uint32_t *edge, const float *out_gr
   if (e < n && edge[e] != RECUR_NO_EDGE) d_value[edge[e]] = out_gradient[e];
 }
 
+__global__ void give_pair_kernel(int n, const float2 *d_pair, float *d_leak, float *d_bias) {
+  const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+  if (row < n) d_leak[row] = d_pair[row].x, d_bias[row] = d_pair[row].y;
+}
+
 /* ---- launching ---- */
 
 void *q_at(const recur_device *d, int k) {
@@ -186,11 +195,11 @@ element_args element_of(const recur_device *d, int k) {
   const int64_t t = k / d->microsteps, B = d->batch;
   element_args a = {};
   a.before = state_at(d, k), a.after = state_at(d, k + 1);
-  a.leak = d->leak, a.bias = d->bias, a.drive = d->drive + t * d->n_in * B;
+  a.pair = (const float2 *)d->pair, a.drive = d->drive + t * d->n_in * B;
   a.in_slot = d->in_slot, a.out_slot = d->out_slot;
   a.d_output = ends_character(d, k) ? d->d_output + t * d->n_out * B : NULL;
   a.d_drive = d->d_drive + t * d->n_in * B;
-  a.q = q_at(d, k), a.d_state = d->d_state, a.d_leak = d->d_leak, a.d_bias = d->d_bias;
+  a.q = q_at(d, k), a.d_state = d->d_state, a.d_pair = (float2 *)d->d_pair;
   a.last_microstep = ends_character(d, k), a.last_of_window = k == d->steps * d->microsteps - 1;
   a.near = d->near_rows, a.far = d->far_rows;
   a.in_col = columns_of(d, &d->near_in, d->in_value), a.in_value = values_of(d, d->in_value);
@@ -250,6 +259,10 @@ void recur_device_take(const recur_device *d) {
 void recur_device_give(const recur_device *d) {
   launch(give_kernel, edge_blocks(d), d->n_out_edges, d->out_edge, (const float *)d->out_gradient,
          d->d_value);
+  if (d->n_own == 0) return;
+  give_pair_kernel<<<row_blocks(d), RECUR_THREADS, 0, gpu_stream()>>>(d->n_own, (const float2 *)d->d_pair,
+                                                                      d->d_leak, d->d_bias);
+  CHECK_CUDA(cudaGetLastError());
 }
 
 void recur_device_elementwise(const recur_device *d, int k) {

@@ -43,11 +43,11 @@ static int64_t bytes(const struct recur_net *net) {
   const int64_t padded = n.edges + n.own * (RECUR_PAD - 1) / 2, half = sizeof(uint16_t);
   const int64_t line = recur_tables_shape(net).lines ? word : 0;
   int64_t sum =
-      padded * (index + word + line) + n.edges * word + n.own * 6 * word + items + persist_bytes(net);
+      padded * (index + word + line) + n.edges * word + n.own * 8 * word + items + persist_bytes(net);
   if (net->mixed) sum += 2 * ((int64_t)g->n_own + g->n_halo) * net->shape.batch * half;
   sum += (n.states + n.in_floats + n.out_floats + (g->n_halo > 0 ? n.own_floats : 0)) * word;
   if (!net->want_gradient) return sum;
-  sum += padded * (index + 3 * word + line) + n.edges * word + n.own * 2 * word + items;
+  sum += padded * (index + 3 * word + line) + n.edges * word + n.own * 4 * word + items;
   sum += (n.in_floats + n.out_floats + n.own_floats + (int64_t)g->n_halo * net->shape.batch) * word;
   return sum + 2 * n.own_floats * (net->mixed ? half : word);
 }
@@ -57,6 +57,7 @@ static void arrays_to_device(struct recur_device *d, const struct recur_net *net
   const int words = d->lines ? 2 : 1;
   d->value = GPU_ZERO(float, n.edges), d->in_value = GPU_ZERO(float, words * d->n_in_edges);
   d->leak = GPU_ZERO(float, n.own), d->bias = GPU_ZERO(float, n.own);
+  d->pair = GPU_ZERO(float, 2 * n.own);
   d->drive = GPU_ZERO(float, n.in_floats), d->output = GPU_ZERO(float, n.out_floats);
   d->states = GPU_ZERO(float, persistent ? n.own_floats : n.states);
   if (d->n_halo > 0) d->near_sum = GPU_ZERO(float, n.own_floats);
@@ -64,6 +65,7 @@ static void arrays_to_device(struct recur_device *d, const struct recur_net *net
   if (!net->want_gradient) return;
   d->d_value = GPU_ZERO(float, n.edges);
   d->d_leak = GPU_ZERO(float, n.own), d->d_bias = GPU_ZERO(float, n.own);
+  d->d_pair = GPU_ZERO(float, 2 * n.own);
   d->d_drive = GPU_ZERO(float, n.in_floats), d->d_output = GPU_ZERO(float, n.out_floats);
   d->d_state = GPU_ZERO(float, n.own_floats + (int64_t)d->n_halo * d->batch);
   if (persistent) return;
@@ -109,6 +111,7 @@ static void close(struct recur *r) {
   gpu_free(d->value), gpu_free(d->in_value), gpu_free(d->d_value);
   gpu_free(d->out_value), gpu_free(d->out_gradient);
   gpu_free(d->leak), gpu_free(d->bias), gpu_free(d->d_leak), gpu_free(d->d_bias);
+  gpu_free(d->pair), gpu_free(d->d_pair);
   gpu_free(d->drive), gpu_free(d->d_drive), gpu_free(d->output), gpu_free(d->d_output);
   gpu_free(d->states), gpu_free(d->near_sum), gpu_free(d->d_state);
   gpu_free(d->rounded), gpu_free(d->q);

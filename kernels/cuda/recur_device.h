@@ -13,12 +13,14 @@
 extern "C" {
 #endif
 
-/* The work of one group: `edges` edges of a row, shared with 2^share groups in a row. Row -1: nothing. */
+/* The work of one group: `edges` edges of a row, shared with 2^share groups in a row. Row -1: nothing. Most
+ * rows have no slot of an input or output, and what is known here need not be looked up. */
 struct recur_item {
   int32_t row;
   uint32_t first, edges;
-  int32_t share;
+  uint16_t share, slots;
 };
+enum { RECUR_HAS_IN = 1, RECUR_HAS_OUT = 2 }; /* bits of `slots` */
 
 /* Rows of edges stand padded to multiples of so many, so that a lane
  * loads several at once and a round of 64 bytes lies in one cache line. */
@@ -57,6 +59,7 @@ struct recur_device {
   float *out_gradient;               /* [n_out_edges] */
   const uint32_t *out_edge;          /* [n_out_edges] position in `value` or RECUR_NO_EDGE */
   float *leak, *bias, *d_leak, *d_bias;
+  float *pair, *d_pair; /* [n_own][2] leak and bias of a row side by side, and their gradients, in a pass */
   float *drive, *d_drive, *output, *d_output;
   float *states, *near_sum, *d_state;
   void *rounded; /* NULL in fp32; mixed: two of [n_own + n_halo][B] __half by turns, what is gathered of s */
@@ -82,13 +85,14 @@ enum recur_part { RECUR_ALL, RECUR_NEAR_ONLY, RECUR_FAR_LAST };
 
 void recur_device_forward(const struct recur_device *d, int k, enum recur_part part);
 
-/* Before a forward pass: values into padded rows. */
+/* Before a forward pass: values into padded rows, leaks and biases into pairs. */
 void recur_device_take_values(const struct recur_device *d);
 
 /* Rows of s_k that others wrote, into the rounded copy; nothing in fp32. */
 void recur_device_round(const struct recur_device *d, int k, int first_row, int n_rows);
 
-/* Values into the order by source, gradients zeroed / handed back in the caller's order. */
+/* Values into the order by source, gradients zeroed / handed back in the caller's order, and those of pairs.
+ */
 void recur_device_take(const struct recur_device *d);
 void recur_device_give(const struct recur_device *d);
 

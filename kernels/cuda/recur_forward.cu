@@ -16,8 +16,9 @@ struct forward_args {
   const void *gathered; /* s_k as the walk reads it: state, or its rounded copy */
   const float *state;
   float *next;
-  __half *next_rounded;             /* NULL in fp32 */
-  const float *leak, *bias, *drive; /* the drive of this character */
+  __half *next_rounded; /* NULL in fp32 */
+  const float2 *pair;   /* leak and bias */
+  const float *drive;   /* of this character */
   const int32_t *in_slot, *out_slot;
   float *output;   /* of this character; NULL before its last microstep */
   float *near_sum; /* NULL, or where the near part of z stands */
@@ -26,14 +27,18 @@ struct forward_args {
 
 /* s_{k+1} = (1 - a) s_k + a tanh(z + d + b) */
 template <class L>
-__device__ __forceinline__ void finish_forward(const forward_args &a, int row, int lane, piece<L> z) {
+__device__ __forceinline__ void finish_forward(const forward_args &a, const recur_item &item, int lane,
+                                               piece<L> z) {
+  const int row = item.row;
   if (a.near_only) {
     store<L>(a.near_sum, row, lane, a.cols, z);
     return;
   }
   const piece<L> s = load<L>(a.state, row, lane, a.cols);
-  const float leak = a.leak[row], bias = a.bias[row];
-  const int in = a.in_slot[row], out = a.output ? a.out_slot[row] : -1;
+  const float2 pair = a.pair[row];
+  const float leak = pair.x, bias = pair.y;
+  const int in = item.slots & RECUR_HAS_IN ? a.in_slot[row] : -1,
+            out = a.output && item.slots & RECUR_HAS_OUT ? a.out_slot[row] : -1;
   if (a.near_sum) {
     const piece<L> near = load<L>(a.near_sum, row, lane, a.cols);
 #pragma unroll
@@ -64,7 +69,7 @@ __global__ void __launch_bounds__(RECUR_THREADS, L::BLOCKS)
   piece<L> z = nothing<L>();
   w.template run<false>((const T *)a.gathered, a.cols, lane, z, NULL, z);
   if (gather_groups<L>(item, most_shared, lane, z) && item.row >= 0 && in_row == 0)
-    finish_forward<L>(a, item.row, lane, z);
+    finish_forward<L>(a, item, lane, z);
 }
 
 /* ---- before a window ---- */
@@ -89,6 +94,11 @@ void copy_values(const recur_device *d, const recur_rows *rows) {
   kernel<<<(unsigned)blocks, RECUR_THREADS, 0, gpu_stream()>>>(
       d->n_own, rows->ptr, rows->padded, (const int32_t *)d->near_in.col, d->value, d->in_value);
   CHECK_CUDA(cudaGetLastError());
+}
+
+__global__ void pair_kernel(int n, const float *leak, const float *bias, float2 *pair) {
+  const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+  if (row < n) pair[row] = make_float2(leak[row], bias[row]);
 }
 
 __global__ void round_kernel(int64_t n, const float *x, __half *rounded) {
@@ -129,6 +139,10 @@ recur_shape_on_device recur_device_shape(int batch, bool mixed, bool small, bool
 
 void recur_device_take_values(const recur_device *d) {
   copy_values(d, &d->near_rows), copy_values(d, &d->far_rows);
+  if (d->n_own == 0) return;
+  pair_kernel<<<row_blocks(d), RECUR_THREADS, 0, gpu_stream()>>>(d->n_own, d->leak, d->bias,
+                                                                 (float2 *)d->pair);
+  CHECK_CUDA(cudaGetLastError());
 }
 
 void recur_device_round(const recur_device *d, int k, int first_row, int n_rows) {
@@ -147,7 +161,7 @@ void recur_device_forward(const recur_device *d, int k, enum recur_part part) {
   a.state = state_at(d, k), a.next = state_at(d, k + 1);
   a.gathered = d->rounded ? (const void *)rounded_at(d, k) : a.state;
   a.next_rounded = rounded_at(d, k + 1);
-  a.leak = d->leak, a.bias = d->bias, a.drive = d->drive + t * d->n_in * B;
+  a.pair = (const float2 *)d->pair, a.drive = d->drive + t * d->n_in * B;
   a.in_slot = d->in_slot, a.out_slot = d->out_slot;
   a.output = ends_character(d, k) ? d->output + t * d->n_out * B : NULL;
   a.near_sum = part == RECUR_ALL ? NULL : d->near_sum, a.near_only = part == RECUR_NEAR_ONLY;

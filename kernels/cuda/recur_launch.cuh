@@ -103,6 +103,11 @@ inline bool ends_character(const recur_device *d, int k) {
   return (k + 1) % d->microsteps == 0;
 }
 
+/* One thread a row. */
+inline unsigned row_blocks(const recur_device *d) {
+  return (unsigned)((d->n_own + RECUR_THREADS - 1) / RECUR_THREADS);
+}
+
 /* Where kernels find columns and values of edges: of lines both are in `value`. */
 inline const void *columns_of(const recur_device *d, const recur_walk *walk, const float *value) {
   return d->lines ? (const void *)value : walk->col;

@@ -63,9 +63,9 @@ struct recur_item *recur_plan(const eidx *ptr, const uint32_t *padded, lidx firs
     const eidx edges = ptr[row[i] + 1] - ptr[row[i]];
     const int share = bin_of(edges, shape, chunk).share;
     for (int g = 0; g < 1 << share; g++)
-      item[at++] = (struct recur_item){row[i], padded[row[i]], (uint32_t)edges, share};
+      item[at++] = (struct recur_item){row[i], padded[row[i]], (uint32_t)edges, (uint16_t)share, 0};
   }
-  while (at < (int64_t)*n_blocks * groups) item[at++] = (struct recur_item){-1, 0, 0, 0};
+  while (at < (int64_t)*n_blocks * groups) item[at++] = (struct recur_item){-1, 0, 0, 0, 0};
   mem_free(row);
   return item;
 }

@@ -7,8 +7,8 @@
 
 /* Work items for rows first .. first + n_rows - 1, of ptr[row + 1] - ptr[row] edges that stand from
  * padded[row] on. A row is split until a group has at most `chunk` edges or a block is full; rows of one
- * split and like length stand together, the longest first, in their own order otherwise. The caller frees it;
- * n_blocks blocks. */
+ * split and like length stand together, the longest first, in their own order otherwise. `slots` is
+ * left 0. The caller frees it; n_blocks blocks. */
 struct recur_item *recur_plan(const eidx *ptr, const uint32_t *padded, lidx first, lidx n_rows,
                               struct recur_shape_on_device shape, int chunk, int *n_blocks);
 

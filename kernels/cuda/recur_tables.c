@@ -79,12 +79,29 @@ static const int32_t *slots_to_device(lidx n_own, lidx n, const lidx *row) {
   return there;
 }
 
-static struct recur_walk walk_to_device(const eidx *ptr, const uint32_t *padded, lidx first, lidx n_rows,
-                                        const void *col, bool narrow, struct recur_shape_on_device shape,
-                                        int chunk) {
+/* Which slots each own row has. */
+static uint16_t *slots_of_rows(const struct recur_net *net) {
+  uint16_t *has = NEW_ZERO(uint16_t, net->graph->n_own);
+  for (lidx i = 0; i < net->n_in; i++) has[net->in[i]] |= RECUR_HAS_IN;
+  for (lidx i = 0; i < net->n_out; i++) has[net->out[i]] |= RECUR_HAS_OUT;
+  return has;
+}
+
+static void mark_slots(struct recur_item *item, int64_t n, const struct recur_net *net) {
+  uint16_t *has = slots_of_rows(net);
+  for (int64_t i = 0; i < n; i++)
+    if (item[i].row >= 0 && item[i].row < net->graph->n_own) item[i].slots = has[item[i].row];
+  mem_free(has);
+}
+
+static struct recur_walk walk_to_device(const struct recur_net *net, const eidx *ptr, const uint32_t *padded,
+                                        lidx first, lidx n_rows, const void *col, bool narrow,
+                                        struct recur_shape_on_device shape, int chunk) {
   struct recur_walk w = {.col = col, .narrow = narrow};
   struct recur_item *item = recur_plan(ptr, padded, first, n_rows, shape, chunk, &w.n_blocks);
-  w.item = GPU_COPY_OF(struct recur_item, item, (int64_t)w.n_blocks * (RECUR_THREADS / shape.lanes));
+  const int64_t n = (int64_t)w.n_blocks * (RECUR_THREADS / shape.lanes);
+  mark_slots(item, n, net);
+  w.item = GPU_COPY_OF(struct recur_item, item, n);
   mem_free(item);
   return w;
 }
@@ -98,7 +115,9 @@ static bool is_narrow(const struct graph *g) {
 }
 
 /* In-edges by target: near rows, then far ones, in one array of columns. */
-static void in_to_device(struct recur_device *d, const struct graph *g, struct recur_shape_on_device shape) {
+static void in_to_device(struct recur_device *d, const struct recur_net *net,
+                         struct recur_shape_on_device shape) {
+  const struct graph *g = net->graph;
   const int chunk = recur_chunk(d->n_near + d->n_far, gpu_processors(), shape, RECUR_IN_CHUNK);
   const bool split = g->n_halo > 0, narrow = is_narrow(g);
   uint32_t n = 0, *near = pad_rows(g->near.row_ptr, g->n_own, &n),
@@ -108,17 +127,19 @@ static void in_to_device(struct recur_device *d, const struct graph *g, struct r
   if (split) fill_columns(g->far.row_ptr, g->n_own, far, g->far.col, col);
   const void *there = indices_to_device(col, n, narrow);
   d->n_in_edges = n;
-  d->near_in = walk_to_device(g->near.row_ptr, near, 0, g->n_own, there, narrow, shape, chunk);
+  d->near_in = walk_to_device(net, g->near.row_ptr, near, 0, g->n_own, there, narrow, shape, chunk);
   d->near_rows = rows_to_device(&g->near, 0, near);
   if (split) {
-    d->far_in = walk_to_device(g->far.row_ptr, far, 0, g->n_own, there, narrow, shape, chunk);
+    d->far_in = walk_to_device(net, g->far.row_ptr, far, 0, g->n_own, there, narrow, shape, chunk);
     d->far_rows = rows_to_device(&g->far, d->n_near, far);
   }
   mem_free(near), mem_free(far), mem_free(col);
 }
 
 /* Out-edges by source: own sources, then the halo. */
-static void out_to_device(struct recur_device *d, const struct graph *g, struct recur_shape_on_device shape) {
+static void out_to_device(struct recur_device *d, const struct recur_net *net,
+                          struct recur_shape_on_device shape) {
+  const struct graph *g = net->graph;
   const int chunk = recur_chunk(d->n_near + d->n_far, gpu_processors(), shape, RECUR_OUT_CHUNK);
   const bool narrow = is_narrow(g);
   struct recur_by_source s = recur_by_source(g);
@@ -130,8 +151,8 @@ static void out_to_device(struct recur_device *d, const struct graph *g, struct 
     for (eidx e = s.ptr[j]; e < s.ptr[j + 1]; e++) edge[padded[j] + (e - s.ptr[j])] = s.edge[e];
   const void *there = indices_to_device(col, n, narrow);
   d->n_out_edges = n;
-  d->near_out = walk_to_device(s.ptr, padded, 0, g->n_own, there, narrow, shape, chunk);
-  d->far_out = walk_to_device(s.ptr, padded, g->n_own, g->n_halo, there, narrow, shape, chunk);
+  d->near_out = walk_to_device(net, s.ptr, padded, 0, g->n_own, there, narrow, shape, chunk);
+  d->far_out = walk_to_device(net, s.ptr, padded, g->n_own, g->n_halo, there, narrow, shape, chunk);
   d->out_edge = GPU_COPY_OF(uint32_t, edge, n);
   mem_free(padded), mem_free(edge), mem_free(col);
   recur_by_source_free(&s);
@@ -151,9 +172,9 @@ void recur_tables_make(struct recur_device *d, const struct recur_net *net) {
   d->small = is_small(g), d->lines = shape.lines;
   d->in_slot = slots_to_device(g->n_own, net->n_in, net->in);
   d->out_slot = slots_to_device(g->n_own, net->n_out, net->out);
-  in_to_device(d, g, shape);
+  in_to_device(d, net, shape);
   if (!net->want_gradient) return;
-  out_to_device(d, g, shape);
+  out_to_device(d, net, shape);
 }
 
 void recur_tables_free(struct recur_device *d) {

@@ -97,12 +97,13 @@ static float *place(struct recur_device *d, const struct recur_gpu_window *w, st
   d->steps = w->steps, d->microsteps = w->microsteps, d->batch = w->batch, d->all_states = w->want_gradient;
   const int64_t places = recur_places(d->n_near, d->n_own), values = (d->lines ? 2 : 1) * places;
   d->value = take(room, d->n_near), d->in_value = take(room, values);
-  d->output = take(room, d->n_out * B * w->steps);
+  d->output = take(room, d->n_out * B * w->steps), d->pair = take(room, 2 * (int64_t)d->n_own);
   d->states = take(room, (w->want_gradient ? K + 1 : 2) * own);
   if (!w->want_gradient) return NULL;
   d->d_output = d->output;
   d->out_value = take(room, values), d->out_gradient = take(room, places);
   d->d_value = take(room, d->n_near);
+  d->d_pair = take(room, 2 * (int64_t)d->n_own);
   d->d_state = take(room, own), d->q = take(room, 2 * own);
   return take(room, larger(d->n_in * B * w->steps, 2 * (int64_t)d->n_own));
 }
