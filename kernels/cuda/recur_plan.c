@@ -8,7 +8,7 @@ int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape
   int chunk = least < LANE_CHUNK * shape.lanes ? least : LANE_CHUNK * shape.lanes;
   while (chunk < MOST_CHUNK && 4 * chunk * groups <= n_edges)
     chunk = chunk * 2 < MOST_CHUNK ? chunk * 2 : MOST_CHUNK;
-  return chunk;
+  return shape.lines ? 2 * chunk : chunk;
 }
 
 struct bin {

@@ -13,7 +13,7 @@ struct recur_item *recur_plan(const eidx *ptr, const uint32_t *padded, lidx firs
                               struct recur_shape_on_device shape, int chunk, int *n_blocks);
 
 /* Edges per group: `least` where the graph is small, so that all multiprocessors are busy; more where it is
- * large. One or two lanes take less than `least`. */
+ * large. One or two lanes take less than `least`; where edges stand in lines twice as many did best. */
 enum {
   RECUR_IN_CHUNK = 48,
   RECUR_OUT_CHUNK = 64
