@@ -59,7 +59,8 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
       {"output", OPTION_TEXT, "FILE", "the graph artifact to write", &o->output, 0, 0},
       {"columns", OPTION_TEXT, "ROLE=COLUMN,..",
        "pre, post, weight, delay, kind of the edge table (body_pre, body_post, weight as in MaleCNS; "
-       "pre_root_id, post_root_id, syn_count as in FlyWire; pre, post; without a header 1, 2, 3)",
+       "bodyId_pre, bodyId_post as from neuPrint; pre_root_id, post_root_id, syn_count as in FlyWire; pre, "
+       "post; without a header 1, 2, 3)",
        &o->columns, 0, 0},
       {"node-columns", OPTION_TEXT, "ROLE=COLUMN,..",
        "id, type, side, superclass, status, transmitter, and any further name for a column to keep (where "
@@ -67,8 +68,8 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
        "super_class, status)",
        &o->node_columns, 0, 0},
       {"transmitter-columns", OPTION_TEXT, "ROLE=COLUMN,..",
-       "id, label, and label2, label3 for rows whose label before is empty (body or root_id, "
-       "consensus_nt or nt_type)",
+       "id, label, and label2, label3 for rows whose label before is empty (body, bodyId or "
+       "root_id; consensus_nt, consensusNt or nt_type)",
        &o->transmitter_columns, 0, 0},
       {"delimiter", OPTION_TEXT, "WORD", delimiters, &o->delimiter, 0, 0},
       {"node-delimiter", OPTION_TEXT, "WORD", "the same for the node table", &o->node_delimiter, 0, 0},

@@ -42,8 +42,8 @@ static struct status open_edges(const struct convert_options *o, struct table **
   TRY(table_open(o->edges, &format, table));
   const bool header = table_has_header(*table);
   choices->option = "columns";
-  choice_default(choices, "pre", header ? "body_pre|pre|pre_root_id" : "1");
-  choice_default(choices, "post", header ? "body_post|post|post_root_id" : "2");
+  choice_default(choices, "pre", header ? "body_pre|bodyId_pre|pre|pre_root_id" : "1");
+  choice_default(choices, "post", header ? "body_post|bodyId_post|post|post_root_id" : "2");
   choice_default(choices, "weight", header ? "weight|syn_count" : "3");
   choice_default(choices, "delay", NULL);
   choice_default(choices, "kind", NULL);

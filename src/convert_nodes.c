@@ -255,8 +255,8 @@ static struct status read_transmitters(const struct convert_options *o, struct k
                                       "--transmitter-delimiter"};
   TRY(table_open(o->transmitters, &format, &k->table));
   const bool header = table_has_header(k->table);
-  choice_default(choices, "id", header ? "body|root_id" : "1");
-  choice_default(choices, "label", header ? "consensus_nt|nt_type" : "2");
+  choice_default(choices, "id", header ? "body|bodyId|root_id" : "1");
+  choice_default(choices, "label", header ? "consensus_nt|consensusNt|nt_type" : "2");
   choice_default(choices, "label2", NULL);
   choice_default(choices, "label3", NULL);
   TRY(choices_parse(choices, o->transmitter_columns));

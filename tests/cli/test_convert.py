@@ -197,7 +197,7 @@ def test_layouts():
             "pre=von,post=nach,weight=synapses", "--where", "kind=x")
     refused(INPUT, ["all 1 rows were dropped; first reason: synapses is not as --where asks"],
             "--edges", tabs, "--columns", "pre=von,post=nach,weight=synapses", "--where", "synapses=4")
-    refused(INPUT, ["'body_pre', 'pre' or 'pre_root_id' (pre)", "'von'", "'synapses'", "--columns"], "--edges", tabs)
+    refused(INPUT, ["'body_pre', 'bodyId_pre', 'pre' or 'pre_root_id' (pre)", "'von'", "'synapses'", "--columns"], "--edges", tabs)
     refused(INPUT, ["row 2", "line 3", "2 fields", "3"], "--edges", edges((1, 2, 3), (1, 2)))
     refused(INPUT, ["row 1", "quote"], "--edges", write("t", HEAD + '"1,2,3\n'))
     refused(INPUT, ["row 1", "after a closing quote"], "--edges", write("t", HEAD + '"1"2,2,3\n'))
@@ -250,6 +250,8 @@ def test_names_of_columns():
     check("negative", sorted(graph.edges()), [(a, b, -2), (b, a, 3)])
     check("warned", "2 weights are below 0" in error, True)
     check("not warned", "below 0" in good("--edges", below)[2], False)
+    other = write("other.csv", "bodyId_pre,bodyId_post,roi,weight\n1,2,LO,3\n1,2,LOP,4\n")
+    check("neuprint", good("--edges", other)[1].edges(), [(1, 2, 7)])
     both = write("both.csv", "pre,body_pre,post,body_post,weight\n1,10,2,20,3\n")
     check("first", good("--edges", both)[1].edges(), [(10, 20, 3)])
     check("chosen", good("--edges", both, "--columns", "pre=pre,post=post")[1].edges(), [(1, 2, 3)])

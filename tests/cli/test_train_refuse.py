@@ -83,6 +83,11 @@ with Folder() as folder:
     check(first != run(1, "sample", model, *words, "--seed", 2).stdout, "another seed, another text")
     top1 = run(1, "sample", model, *words, "--top-k", 1).stdout
     check(top1 == run(1, "sample", model, *words, "--greedy", "--seed", 9).stdout, "top-k 1 is greedy")
+    cold = run(1, "sample", model, *words, "--temperature", 1e-6).stdout
+    check(top1 == cold, "at temperature 0 the likeliest character")
+    hot = json.loads(run(1, "sample", model, "--prompt", "All", "--length", 1000, "--temperature", 1e6, "--json").stdout)["text"]
+    known = set(text.read_text())
+    check(len(set(hot)) > 0.95 * len(known), "at a high temperature all characters alike")
     check(all(len(json.loads(line)["text"]) == 40 for line in first.splitlines()), "40 characters each")
 
     os.mkfifo(folder / "pipe")

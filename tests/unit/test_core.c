@@ -7,6 +7,8 @@
 #include "rng.h"
 #include "rows.h"
 
+#include <unistd.h>
+
 /* Known answers of Philox4x32-10 (Random123's kat_vectors). */
 static void test_philox(void) {
   struct rng_block r = rng_draw(0, 0, 0, 0, 0);
@@ -100,6 +102,13 @@ static void test_json(void) {
   CHECK_EQ(json_only_keys(json, "text", known, 2).code, EXIT_USAGE);
   json_decref(json);
   CHECK_EQ(json_from_text("{\"a\":1,\"a\":2}", "text", &json).code, EXIT_USAGE);
+  char path[] = "/tmp/fascicle_json_XXXXXX";
+  const int file = mkstemp(path); /* each rank has its own */
+  CHECK_EQ(write(file, "{\"a\":1,\"a\":2}", 13), 13);
+  CHECK_EQ(json_from_file(path, &json).code, EXIT_USAGE);
+  close(file), unlink(path);
+  CHECK_EQ(json_from_file(path, &json).code, EXIT_USAGE);
+  CHECK_EQ(json_from_file("/tmp", &json).code, EXIT_USAGE);
 }
 
 static void test_rows(void) {

@@ -122,6 +122,19 @@ static void test_force(struct job *job) {
   CHECK_FINE(rundir_find_checkpoint(&world, &dir, "auto", found));
   CHECK_TEXT(found, "");
   rundir_close(&dir);
+  char strange[FILE_PATH];
+  snprintf(strange, sizeof strange, "%s/strange", base);
+  snprintf(path, sizeof path, "%.3000s/config.json", strange);
+  if (world.rank == 0) {
+    CHECK_FINE(folder_make(strange));
+    write_text(path, "{}");
+  }
+  comm_barrier(&world);
+  job->output = strange;
+  CHECK_EQ(rundir_open(&world, job, &dir).code, EXIT_OUTPUT);
+  rundir_close(&dir);
+  CHECK(file_exists(path)); /* a folder that this program did not make, though it looks like a run */
+  job->output = folder;
 }
 
 /* Locks of the dead are taken over; those of the living, and of other hosts that were heard of lately, not.
