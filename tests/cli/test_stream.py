@@ -8,8 +8,8 @@ import tempfile
 fascicle, ranks = os.environ["FASCICLE"], os.environ["RANKS"]
 
 
-def run(n, *words, code=0):
-    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=100)
+def run(n, *words, code=0, **more):
+    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=100, env={**os.environ, **more})
     assert code in (None, done.returncode), (words, done.returncode, done.stderr)
     if code:
         lines = [line for line in done.stderr.splitlines() if line.startswith("fascicle: ")]
@@ -40,6 +40,17 @@ def budget(work, config):
     assert facts["spikes"] >= 20000, facts  # each neuron twice: all 24 MB of edges went by
     held = least["bytes"]["edges held at a time"]
     assert held < 5e6 and active - quiet < held + 3e6, (active, quiet, held)
+    disk(graph, words, work)
+
+
+def disk(graph, words, work):
+    """A disk that fails under several threads that read: one line all the same."""
+    library = os.environ.get("FAULTY", os.path.join(os.path.dirname(fascicle), "tests", "libfaulty.so"))
+    everyone = 'stimulus=[{"neurons": "all", "kind": "spikes", "steps": [1, 3, 5]}]'
+    for nth, threads in ((400, 1), (401, 3), (900, 2)):
+        line = run(1, *words, f"{work}/failed_{nth}", "--steps", 20, "--threads", threads, "--set", everyone, code=65, LD_PRELOAD=library,
+                   FAULT_CALL="read", FAULT_KIND="EIO", FAULT_NTH=str(nth), FAULT_STICKY="1", FAULT_PATH=graph)
+        assert "larger.h5: a part of the file cannot be read any more: Input/output error" in line, line
 
 
 def main(work):
