@@ -13,6 +13,7 @@ local lib = isDir(pathJoin(prefix, "lib64")) and "lib64" or "lib"
 prepend_path("LD_LIBRARY_PATH", pathJoin(prefix, lib))
 prepend_path("PKG_CONFIG_PATH", pathJoin(prefix, lib, "pkgconfig"))
 prepend_path("CMAKE_PREFIX_PATH", prefix)
+prepend_path("MANPATH", pathJoin(prefix, "share/man"))
 prepend_path("PYTHONPATH", pathJoin(prefix, "share/fascicle/jobs/python"))
 prepend_path("PYTHONPATH", pathJoin(prefix, "share/fascicle/jobs/analysis"))
 setenv("FASCICLE", pathJoin(prefix, "bin/fascicle"))

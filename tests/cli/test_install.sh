@@ -8,7 +8,8 @@ cmake --install "$(dirname "$FASCICLE")" --prefix "$work/staged" >/dev/null
 mv "$work/staged" "$work/prefix"
 prefix=$work/prefix
 "$prefix/bin/fascicle" --version >/dev/null
-for file in share/fascicle/jobs/simulate.sbatch share/fascicle/jobs/analysis/raster.py share/doc/fascicle/README.md; do
+for file in share/fascicle/jobs/simulate.sbatch share/fascicle/jobs/analysis/raster.py share/doc/fascicle/README.md \
+  share/man/man1/fascicle.1; do
   [ -s "$prefix/$file" ] || {
     echo "test_install: $file was not installed"
     exit 1

@@ -8,6 +8,10 @@ import ast
 for path in ("spack/package.py", "easybuild/fascicle-0.1.0-foss-2023a.eb"):
     ast.parse(open(path).read(), path)
 PY
+# The manual page knows the verbs and exit codes that the program and the README know.
+diff <("$FASCICLE" --help | sed -n '/^Verbs:/,/^$/p' | awk 'NR > 1 && NF { print $1 }') \
+  <(sed -n '/^.SH VERBS/,/^.SH EXIT/p' fascicle.1 | sed -n 's/^\.B //p')
+diff <(sed -n 's/^| \([0-9]*\) |.*/\1/p' "$SOURCE/README.md") <(sed -n '/^.SH EXIT/,/^.SH SIGNALS/p' fascicle.1 | sed -n 's/^\.B \([0-9]*\)$/\1/p')
 version=$(sed -n 's/^project(fascicle VERSION \([0-9.]*\).*/\1/p' "$SOURCE/CMakeLists.txt")
 grep -q "version = '$version'" "easybuild/fascicle-$version-foss-2023a.eb"
 grep -q "/opt/fascicle/$version" fascicle.lua
