@@ -98,8 +98,10 @@ benches() {
   : >all
   for shape in "5000 524324" "10000 1100000" "160514 10402842" "211577 24678466"; do
     read -r nodes edges <<<"$shape"
-    bench recurrence --model lognormal --nodes "$nodes" --edges "$edges"
-    bench recurrence --model lognormal --nodes "$nodes" --edges "$edges" --precision mixed
+    fascicle generate --nodes "$nodes" --edges "$edges" --no-order --force --output graph.h5 >log 2>&1 || { cat log; failed=1; }
+    bench recurrence --graph graph.h5 --seconds 2
+    bench recurrence --graph graph.h5 --seconds 2 --precision mixed
+    if ((edges > 5000000)); then bench recurrence --graph graph.h5 --seconds 2 --batch 16; fi # what one of two replicas does
   done
   bench lif --nodes 211577 --edges 24678466 --delays 1:8 --steps 1000
   bench lif --nodes 10000 --edges 1000000 --delays 1:8 --steps 1000
@@ -110,9 +112,7 @@ benches() {
   fi
   cat all >>"$results"
 
-  printf '\n%-11s %-24s %8s %9s %12s %8s\n' bench case nodes edges microseconds GB
-  sed 's/.*"bench": *"\([a-z]*\)".*"case": *"\([^"]*\)".*"nodes": *\([0-9]*\).*"edges": *\([0-9]*\).*"seconds": *\([0-9.e-]*\).*"peak_bytes": *\([0-9]*\).*/\1 \2 \3 \4 \5 \6/' all |
-    awk '{ printf "%-11s %-24s %8d %9d %12.2f %8.2f\n", $1, $2, $3, $4, $5 * 1e6, $6 / 1e9 }'
+  python3 "$here/gpu/bars.py" all --ranks 1
   echo "$gpu, $date"
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One GPU and several, side by side: lines of `fascicle bench` as one table, then their ratios against what is wanted.
 
-Usage: bars.py LINES.jsonl [--ranks R] [--commit COMMIT]    (tests/gpu_results.jsonl has every run: name a commit there)
+Usage: bars.py LINES.jsonl [--ranks R] [--commit COMMIT]    (tests/gpu_results.jsonl has every run: name a commit there; R = 1: the table alone)
 
 Times of the last line of each case. A ratio is a share of ideal for training (more is better: one GPU's time over R times R GPUs' time, or over
 theirs for as much work on each), of one GPU's step for LIF (less is better). `exchange`: what travels, with nothing beside it."""
@@ -36,12 +36,12 @@ def shown(t):
 
 
 def table():
-    print(f"\n{'bench':11s} {'case':16s} {'nodes':>8s} {'edges':>10s} {'GPUs':>4s} {'measured':>11s}  how")
+    print(f"\n{'bench':11s} {'case':22s} {'nodes':>8s} {'edges':>10s} {'GPUs':>4s} {'measured':>11s} {'GB':>6s}  how")
     for b in lines:
         how = [b.get("graph"), f"batch {b['batch']}" if b["batch"] else None, b.get("precision"), b.get("delays"),
                f"{b['replicas']} replicas" if b.get("replicas", 1) > 1 else None,
                f"{b.get('transport')} {b.get('exchange', '')}".strip() if b["ranks"] > 1 else None, b.get("commit")]
-        print(f"{b['bench']:11s} {b['case']:16s} {b['nodes']:8d} {b['edges']:10d} {b['ranks']:4d} {shown(b['seconds']):>11s}  {', '.join(filter(None, how))}")
+        print(f"{b['bench']:11s} {b['case']:22s} {b['nodes']:8d} {b['edges']:10d} {b['ranks']:4d} {shown(b['seconds']):>11s} {b['peak_bytes'] / 1e9:6.2f}  {', '.join(filter(None, how))}")
 
 
 def row(what, one, many, ratio, bar, goal, least, exchange):
@@ -93,12 +93,13 @@ def simulation(what, delays, scale, bar):
 
 
 table()
-print(f"\n{'against the bars (training: goal in brackets)':52s} {'one GPU':>10s} {f'{R} GPUs':>10s} {'ratio':>8s}  wanted")
-replicas("24.7 M", FLY)
-replicas("10.4 M", CORE)
-parts("24.7 M", FLY, "lognormal")
-parts("24.7 M, modular, ordered", FLY, "modular, ordered")
-parts("10.4 M", CORE, "lognormal", None)
-simulation("delays 4..8", "4:8", 1, 1.0)
-simulation("delays 1..8", "1:8", 1, 1.3)
-simulation(f"{R} times the graph, delays 4..8", "4:8", R, 1.25)
+if R > 1:
+    print(f"\n{'against the bars (training: goal in brackets)':52s} {'one GPU':>10s} {f'{R} GPUs':>10s} {'ratio':>8s}  wanted")
+    replicas("24.7 M", FLY)
+    replicas("10.4 M", CORE)
+    parts("24.7 M", FLY, "lognormal")
+    parts("24.7 M, modular, ordered", FLY, "modular, ordered")
+    parts("10.4 M", CORE, "lognormal", None)
+    simulation("delays 4..8", "4:8", 1, 1.0)
+    simulation("delays 1..8", "1:8", 1, 1.3)
+    simulation(f"{R} times the graph, delays 4..8", "4:8", R, 1.25)
