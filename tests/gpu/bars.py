@@ -16,7 +16,7 @@ options = parser.parse_args()
 R = options.ranks
 FLY, CORE = 211577, 160514
 with open(options.lines) as file:
-    lines = [b for b in map(json.loads, file) if b.get("commit", "").startswith(options.commit)]
+    lines = [b for b in map(json.loads, file) if "case" in b and b.get("commit", "").startswith(options.commit)]
 
 
 def last(bench, case, nodes, ranks, **more):
