@@ -57,7 +57,7 @@ static struct status parse(struct simulation *sim, int argc, char **argv) {
                       OPTION_TEXT,
                       "auto|resident|streamed",
                       "where the edges are kept (auto); streamed: in the file, and threads on cores "
-                      "that --threads leaves free read ahead",
+                      "that --threads leaves free read ahead; threads share what they read, ranks do not",
                       &sim->residency,
                       0,
                       0};
