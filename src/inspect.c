@@ -82,8 +82,11 @@ static struct status look(const char *path, struct glance *g) {
     g->kind = KIND_SCX, g->bytes = 0;
     snprintf(manifest, sizeof manifest, "%s/manifest.json", path);
     if (file_exists(manifest)) return fine();
-    return failure(EXIT_INPUT, "%s: a folder, but not an .scx artifact (no manifest.json); name a file in it",
-                   path);
+    return failure(
+        EXIT_INPUT,
+        "%s: a folder, but not an .scx artifact (no manifest.json); name a file in it: of a run, spikes.h5 "
+        "or one of checkpoints/",
+        path);
   }
   struct h5_file h5;
   if (!is_hdf5(path)) {
