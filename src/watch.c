@@ -6,9 +6,8 @@ struct option watch_option(double *seconds) {
       OPTION_REAL,
       "SECONDS",
       "end the job after so long without progress, ten times as long within a file or a merge; 0: never. "
-      "Without this option 300, and less where it is certain that nothing moves: 15 when a rank of the host "
-      "is "
-      "stopped, 20 (or 20 times the longest so far) when all are within a training or simulation step",
+      "Without this option 300, and less where nothing can move any more: 15 when a rank of the host is "
+      "stopped, 20 (or 20 times the longest so far) when all stand within a training or simulation step",
       seconds,
       0,
       0};
