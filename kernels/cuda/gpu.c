@@ -6,6 +6,7 @@
 #include "recur_persist_open.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static cudaStream_t stream;
@@ -30,8 +31,15 @@ static cudaError_t try_device(int device) {
   return code;
 }
 
+static struct status check_way(void) {
+  const char *way = getenv(PERSIST_WAY);
+  if (!way || persist_knows_way(way)) return fine();
+  return failure(EXIT_USAGE, "%s=%s in the environment: persistent or microsteps is wanted, or unset it",
+                 PERSIST_WAY, way);
+}
+
 struct status gpu_start(int local_rank) {
-  TRY(persist_check_way());
+  TRY(check_way());
   int n = 0;
   const cudaError_t found = cudaGetDeviceCount(&n);
   if (found != cudaSuccess) return no_device(cudaGetErrorString(found));

@@ -12,17 +12,12 @@ enum { MOST_BATCH = 32, MEASURED_MAJOR = 9 };
 /* Fewer edges are not measured; the launches of single microsteps are then short as well. */
 static const eidx LEAST_EDGES = 400000;
 
-static const char WAY[] = "FASCICLE_WINDOW";
-
-struct status persist_check_way(void) {
-  const char *way = getenv(WAY);
-  if (!way || !strcmp(way, "persistent") || !strcmp(way, "microsteps")) return fine();
-  return failure(EXIT_USAGE, "%s=%s in the environment: persistent or microsteps is wanted, or unset it", WAY,
-                 way);
+bool persist_knows_way(const char *way) {
+  return !strcmp(way, "persistent") || !strcmp(way, "microsteps");
 }
 
 static bool is_wanted(eidx edges) {
-  const char *way = getenv(WAY);
+  const char *way = getenv(PERSIST_WAY);
   return way ? !strcmp(way, "persistent") : edges >= LEAST_EDGES;
 }
 

@@ -4,12 +4,13 @@
 #ifndef FASCICLE_RECUR_PERSIST_OPEN_H
 #define FASCICLE_RECUR_PERSIST_OPEN_H
 
-#include "fail.h"
 #include "recur_backend.h"
 #include "recur_persist.h"
 
-/* EXIT_USAGE when FASCICLE_WINDOW holds another word. */
-struct status persist_check_way(void);
+/* The variable of the environment that asks for windows in one launch or by microsteps, and whether it may
+ * hold this word. libfascicle holds this file, but not the errors of the program: no struct status here. */
+#define PERSIST_WAY "FASCICLE_WINDOW"
+bool persist_knows_way(const char *way);
 
 /* Plans and arrays on the device. False where the network, the batch or the GPU is not one for it: nothing is
  * held then. */
