@@ -86,6 +86,13 @@ int gpu_processors(void) {
   return processors;
 }
 
+size_t gpu_shared_bytes(void) {
+  int device, bytes;
+  CHECK_CUDA(cudaGetDevice(&device));
+  CHECK_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  return (size_t)bytes;
+}
+
 /* ---- memory ---- */
 
 enum { HEADER = 256 }; /* keeps cudaMalloc's alignment; holds the size of the block */

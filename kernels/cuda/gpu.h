@@ -22,6 +22,7 @@ cudaStream_t gpu_stream(void);
 
 /* Streaming multiprocessors of the chosen device. */
 int gpu_processors(void);
+size_t gpu_shared_bytes(void); /* shared memory that a block can have */
 
 /* n elements of `bytes` each in device memory, zeroed; NULL when n is 0. Running out is fatal. Counted. */
 void *gpu_zero(int64_t n, size_t bytes);

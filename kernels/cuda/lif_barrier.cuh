@@ -13,8 +13,9 @@ constexpr int FAULT_BIT = 32;
  * that the block made before. Behind a __syncthreads. */
 __device__ __forceinline__ void arrive(const lif_device &d, const shared &s, unsigned n) {
   if (threadIdx.x != 0) return;
-  __threadfence();
-  atomicAdd(d.arrived + n % 3, 1ull | (unsigned long long)(s.faulty != 0) << FAULT_BIT);
+  asm volatile("red.release.gpu.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(d.arrived + n % 3)),
+               "l"(1ull | (unsigned long long)(s.faulty != 0) << FAULT_BIT)
+               : "memory");
 }
 
 /* Waits for the others. Whether some block met a fault: the same answer in every block. */

@@ -32,8 +32,6 @@ struct lif_route {
   uint32_t shift; /* of the targets: where the trial's neurons begin */
 };
 
-enum { LIF_BLOCK_ROOM = 2048 }; /* neurons whose spikes a block sends at a time */
-
 struct lif_touch {
   int64_t first_step;
   uint32_t more_steps; /* last step = first + more; all ones: for ever */
@@ -73,7 +71,8 @@ struct lif_device {
                        integrate */
   int32_t min_delay;
   bool wide;
-  int64_t first; /* global row of own row 0 */
+  bool two_lists; /* of spikes on their way; set by each launch, where shared memory has room for them */
+  int64_t first;  /* global row of own row 0 */
   int64_t seed;
   const uint32_t *trial; /* [n_trials] keys of random numbers */
 

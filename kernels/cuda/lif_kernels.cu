@@ -6,9 +6,7 @@
  * arrivals land in a slot that somebody still reads. Sums are integers, so the order of the atomic additions
  * never shows. */
 #include "lif_device.h"
-#include "lif_barrier.cuh"
-#include "lif_neuron.cuh"
-#include "lif_send.cuh"
+#include "lif_launch.cuh"
 
 using namespace lif;
 
@@ -28,25 +26,19 @@ template <way WAY> __device__ __forceinline__ place place_of(const lif_device &d
   return place((word - trial * d.n_words) * WARP + lane, trial * d.n_words * WARP, trial);
 }
 
-/* A launch's counts to the device's; where trials run together they stand in shared memory. */
-template <bool GENERAL>
-__device__ __forceinline__ void add_up(const lif_device &d, shared &s, const tally &sent) {
-  if (!GENERAL) {
-    if (threadIdx.x % WARP == 0 && sent.spikes)
-      atomicAdd(d.tally + LIF_SENT, (unsigned long long)sent.spikes);
-    if (sent.events) atomicAdd(d.tally + LIF_EVENTS, sent.events);
-    return;
-  }
-  __syncthreads();
-  const unsigned long long *all = s.sent[0];
-  for (int k = threadIdx.x; k < d.n_trials * LIF_TALLIES; k += THREADS)
-    if (all[k]) atomicAdd(d.tally + k, all[k]);
+/* Words are dealt out to the warps in turns. */
+__device__ __forceinline__ int word_of(int pass, int u) {
+  return ((pass * PASS + u) * WARPS + threadIdx.x / WARP) * gridDim.x + blockIdx.x;
 }
 
-__device__ __forceinline__ void clear(shared &s) {
-  if (threadIdx.x == 0) s.reserved[0] = s.reserved[1] = 0, s.faulty = 0;
-  for (int k = threadIdx.x; k < LIF_TRIALS * LIF_TALLIES; k += THREADS) s.sent[0][k] = 0;
-  __syncthreads();
+template <way WAY>
+__device__ __forceinline__ void take_own(const lif_device &d, shared &s, int64_t t0, neuron (&own)[PASS],
+                                         agenda *kept) {
+#pragma unroll
+  for (int u = 0; u < PASS; u++) {
+    const place p = place_of<WAY>(d, word_of(0, u), threadIdx.x % WARP);
+    keep(d, s, p, u, t0, own[u], kept[WAY == PLAIN ? u * THREADS : u]);
+  }
 }
 
 /* RESIDENT: a thread has at most PASS neurons and keeps them in registers, where their edges are in shared
@@ -56,76 +48,73 @@ template <class SUM, bool RESIDENT, way WAY>
 __global__ void __launch_bounds__(THREADS, 1)
     run_kernel(const __grid_constant__ lif_device d, int64_t t0, int n_steps, bool delivers, uint32_t *mask) {
   constexpr bool GENERAL = WAY != PLAIN;
+  constexpr int STRIDE = RESIDENT && !GENERAL ? THREADS : 1; /* of a thread's stimuli */
   extern __shared__ __align__(16) char memory[];
   shared &s = *(shared *)memory;
   if (*d.fault != NO_FAULT) return;
-  clear(s);
-  const int lane = threadIdx.x % WARP, words_a_turn = gridDim.x * WARPS;
-  const int first_word = (threadIdx.x / WARP) * gridDim.x + blockIdx.x;
+  clear<GENERAL>(s);
+  __syncthreads();
+  const int lane = threadIdx.x % WARP;
+  const int a_pass = PASS * WARPS * gridDim.x;
   const int n_words = WAY == TOGETHER ? d.n_words * d.n_trials : d.n_words;
-  const int n_passes = RESIDENT ? 1 : (n_words + PASS * words_a_turn - 1) / (PASS * words_a_turn);
+  const int n_passes = RESIDENT ? 1 : (n_words + a_pass - 1) / a_pass;
   fault f = {NO_FAULT, 0};
-  tally sent = {0, 0};
-  int slot = (int)(t0 % d.slots), turn = 0;
+  queue q = {0, 0, 0};
+  int slot = (int)(t0 % d.slots);
   unsigned barrier = 0;
   bool stop = false;
   neuron own[PASS];
-#pragma unroll
-  for (int u = 0; u < PASS && RESIDENT; u++) {
-    const place p = place_of<WAY>(d, first_word + u * words_a_turn, lane);
-    own[u] = take(d, p);
-    prepare(d, p, t0, own[u]);
-    const span e = span_of(d, d.first + p.i, p.i < d.n);
-    s.own_first[u * THREADS + threadIdx.x] = e.first, s.own_n[u * THREADS + threadIdx.x] = e.n;
-  }
+  agenda passing[PASS], *kept = STRIDE > 1 ? agendas<OWN>(d, s) + threadIdx.x : passing;
+  if (RESIDENT) take_own<WAY>(d, s, t0, own, kept);
   for (int k = 0; k < n_steps; k++) {
-    SUM *due = (SUM *)d.ring + (int64_t)slot * d.width;
+    SUM *sums = (SUM *)d.ring + (int64_t)slot * d.width;
     unsigned fired_here[PASS];
+    bool sent_last = false;
     for (int pass = 0; pass < n_passes; pass++) {
       int64_t mine[PASS];
+      SUM due[PASS];
+#pragma unroll
+      for (int u = 0; u < PASS; u++) due[u] = due_at(d, place_of<WAY>(d, word_of(pass, u), lane), sums);
 #pragma unroll
       for (int u = 0; u < PASS; u++) {
-        const int word = first_word + (pass * PASS + u) * words_a_turn;
+        const int word = word_of(pass, u);
         const place p = place_of<WAY>(d, word, lane);
-        if (!RESIDENT) {
-          own[u] = take(d, p);
-          prepare(d, p, t0 + k, own[u]);
-        }
-        const bool fired = p.i < d.n && step_neuron<SUM>(d, p, k, due, own[u], f);
-        fired_here[u] = __ballot_sync(ALL, fired);
-        const bool sends = fired && delivers && !(own[u].mute & LIF_MUTED_ON_DEVICE);
         const int at = u * THREADS + threadIdx.x;
-        const span e = RESIDENT ? span{s.own_first[at], s.own_n[at]} : span_of(d, d.first + p.i, sends);
-        mine[u] = enlist_span<GENERAL>(d, s, sender{d.first + p.i, p.trial, sends}, e, turn, sent);
+        agenda &a = kept[u * STRIDE];
         if (!RESIDENT) {
-          put(d, p, own[u]);
+          own[u] = take(d, p, t0, a);
+          prepare(d, p, t0, k, own[u], a);
+        }
+        bool faulty = false;
+        const bool fired = p.i < d.n && step_neuron(d, p, k, sums, due[u], own[u], a, f, faulty);
+        if (faulty) s.faulty = 1;
+        fired_here[u] = __ballot_sync(ALL, fired);
+        const bool sends = fired && delivers && !(own[u].state & MUTED);
+        const span e = RESIDENT ? span{s.own_first[at], s.own_n[at]} : span_of(d, d.first + p.i, sends);
+        mine[u] = enlist<GENERAL, OWN>(d, s, q, sender{d.first + p.i, p.trial, sends}, e);
+        if (!RESIDENT) {
+          put(d, p, own[u], a);
           if (lane == 0 && word < n_words) mask[(int64_t)k * n_words + word] = fired_here[u];
         }
       }
-      if (f.key != NO_FAULT) s.faulty = 1;
-      const int next = turn == 2 ? 0 : turn + 1;
-      if (threadIdx.x == 0) s.reserved[next] = 0;
+      sent_last = send_listed<SUM, GENERAL, false, OWN>(d, s, q, slot);
+      if (!GENERAL || !sent_last) continue;
       __syncthreads();
-      const unsigned long long reserved = s.reserved[turn];
-      turn = next;
-      if (reserved) {
-        send<SUM, GENERAL>(d, s, (int)(reserved >> 32), 0, (uint32_t)reserved, slot);
-        __syncthreads();
 #pragma unroll
-        for (int u = 0; u < PASS && GENERAL; u++) {
-          const place p = place_of<WAY>(d, first_word + (pass * PASS + u) * words_a_turn, lane);
-          publish(d.host, d.first + p.i, mine[u]);
-        }
+      for (int u = 0; u < PASS; u++) {
+        const place p = place_of<WAY>(d, word_of(pass, u), lane);
+        publish(d.host, d.first + p.i, mine[u]);
       }
     }
     if (++slot == d.slots) slot = 0;
     const bool batch_ends = (k + 1) % d.min_delay == 0 || k + 1 == n_steps;
+    if (batch_ends && sent_last && !GENERAL) __syncthreads();
     if (batch_ends) arrive(d, s, barrier);
 #pragma unroll
     for (int u = 0; u < PASS && RESIDENT; u++) {
-      const int word = first_word + u * words_a_turn;
+      const int word = word_of(0, u);
       if (lane == 0 && word < n_words) mask[(int64_t)k * n_words + word] = fired_here[u];
-      prepare(d, place_of<WAY>(d, word, lane), t0 + k + 1, own[u]);
+      prepare(d, place_of<WAY>(d, word, lane), t0, k + 1, own[u], kept[u * STRIDE]);
     }
     if (!batch_ends) continue;
     stop = wait_for_all(d, s, barrier++);
@@ -133,15 +122,9 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 #pragma unroll
   for (int u = 0; u < PASS && RESIDENT; u++)
-    put(d, place_of<WAY>(d, first_word + u * words_a_turn, lane), own[u]);
-  add_up<GENERAL>(d, s, sent);
-  /* every fault of the batch is known now; the thread that met the smallest says what did not fit */
-  if (!stop) return;
-  if (f.key != NO_FAULT) atomicMin(d.fault, f.key);
-  __syncthreads();
-  arrive(d, s, barrier);
-  wait_for_all(d, s, barrier);
-  if (f.key != NO_FAULT && f.key == *(volatile unsigned long long *)d.fault) *d.fault_value = f.value;
+    put(d, place_of<WAY>(d, word_of(0, u), lane), own[u], kept[u * STRIDE]);
+  add_up<GENERAL>(d, s);
+  if (stop) report(d, s, barrier, f, false);
 }
 
 /* ---- spikes of other ranks ---- */
@@ -184,11 +167,13 @@ int lif_device_blocks(const struct lif_device *d) {
 void lif_device_run(const struct lif_device *d, int n_blocks, int64_t t, int n, bool delivers,
                     uint32_t *mask) {
   const void *kernel = d->wide ? kernel_for<int64_t>(d, n_blocks) : kernel_for<int32_t>(d, n_blocks);
-  void *args[] = {(void *)d, &t, &n, &delivers, &mask};
-  CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes()));
+  struct lif_device own = *d;
+  own.two_lists = shared_bytes(OWN, 2) <= gpu_shared_bytes();
+  const size_t bytes = shared_bytes(OWN, own.two_lists ? 2 : 1);
+  void *args[] = {&own, &t, &n, &delivers, &mask};
+  CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
   CHECK_CUDA(cudaMemsetAsync(d->arrived, 0, 3 * sizeof *d->arrived, gpu_stream()));
-  CHECK_CUDA(
-      cudaLaunchCooperativeKernel(kernel, dim3(n_blocks), dim3(THREADS), args, shared_bytes(), gpu_stream()));
+  CHECK_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(n_blocks), dim3(THREADS), args, bytes, gpu_stream()));
 }
 
 void lif_device_deliver(const struct lif_device *d, int64_t t, int64_t n_spikes, const uint32_t *row) {

@@ -7,41 +7,65 @@
  * waited for in their own step. A rank can be so far ahead of another, and no further, that it overwrites no
  * word that the other has not heard: inboxes of 2 min_delay steps suffice, since every rank hears every
  * other, also one without neurons. */
-#include "lif_barrier.cuh"
+#include "lif_launch.cuh"
 #include "lif_link.h"
-#include "lif_neuron.cuh"
-#include "lif_send.cuh"
 
 using namespace lif;
 
 namespace {
 
-/* What a block keeps from step to step. */
-struct block {
-  tally sent;
-  unsigned barrier;
-  int turn;
-};
+/* Words are dealt out in turns, PASS neighbouring ones at a time: they are told in one store, while small
+ * nets alone fare better with words apart (lif_kernels.cu). */
+__device__ __forceinline__ int words_a_turn() {
+  return gridDim.x * WARPS * PASS;
+}
 
-/* A launch's first step, its place in the leg, where the leg's masks go. */
+__device__ __forceinline__ int first_word() {
+  return ((threadIdx.x / WARP) * gridDim.x + blockIdx.x) * PASS;
+}
+
+/* Spikes that a warp lists at most: its own neurons' and as many heard ones. */
+constexpr int ROOM = 2 * OWN;
+
+constexpr int OUTBOXES = 16; /* at hand */
+
+/* What stays as it is during a launch, behind the block's lists in shared memory: registers are few. */
 struct course {
-  int64_t t0, first;
-  uint32_t *mask;
+  int64_t t0;                         /* the launch's first step ... */
+  int first;                          /* ... and its place in the leg */
+  uint32_t *mask;                     /* where the leg's masks go */
+  uint64_t *outbox[OUTBOXES];         /* the first of them */
+  const uint64_t *ear[PASS * WARPS];  /* of a first pass */
+  int64_t span_first[PASS * THREADS]; /* of the rows whose words a launch hears, where they are few enough */
+  int32_t span_n[PASS * THREADS];
 };
 
-/* Where a step's arrivals go in the ring, where its words stand in a box, and the tag that they carry. */
+constexpr size_t bytes_of(int lists) {
+  return shared_bytes(ROOM, lists) + sizeof(course);
+}
+
+/* Step k of a launch: where its arrivals go in the ring, where its words stand in a box. */
 struct moment {
-  int slot, box;
+  int k, slot, box;
+};
+
+__device__ __forceinline__ moment after(const lif_device &d, const lif_link &link, const moment &m) {
+  return moment{m.k + 1, m.slot + 1 == d.slots ? 0 : m.slot + 1, m.box + 1 == link.window ? 0 : m.box + 1};
+}
+
+/* Where words stand, and the tag that they carry. */
+struct letter {
+  int box;
   uint32_t tag;
 };
 
-__device__ __forceinline__ moment moment_of(const lif_device &d, const lif_link &link, int64_t t,
-                                            uint64_t q) {
-  return moment{(int)(t % d.slots), (int)(q % link.window), (uint32_t)(q + 1) << 1};
+__device__ __forceinline__ letter letter_of(const lif_stretch &stretch, const moment &m) {
+  return letter{m.box, ((uint32_t)stretch.q + (uint32_t)m.k + 1) << 1};
 }
 
-__device__ __forceinline__ moment after(const lif_device &d, const lif_link &link, const moment &m) {
-  return moment{m.slot + 1 == d.slots ? 0 : m.slot + 1, m.box + 1 == link.window ? 0 : m.box + 1, m.tag + 2};
+__device__ __forceinline__ letter letter_before(const lif_link &link, const lif_stretch &stretch,
+                                                const moment &m) {
+  return letter{m.box == 0 ? link.window - 1 : m.box - 1, ((uint32_t)stretch.q + (uint32_t)m.k) << 1};
 }
 
 __device__ __forceinline__ uint64_t load(const uint64_t *at) {
@@ -54,189 +78,229 @@ __device__ __forceinline__ void store(uint64_t *at, uint64_t word) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(at), "l"(word) : "memory");
 }
 
-/* The warp's word of a step to all outboxes. */
-__device__ __forceinline__ void tell(const lif_link &link, const moment &now, int word, unsigned loud,
-                                     bool faulty) {
+/* ---- telling ---- */
+
+/* The warp's PASS words of a step to all outboxes, side by side; `loud`: of the word of this lane % PASS. */
+__device__ __forceinline__ void tell(const lif_link &link, const course &c, const letter &now, int first,
+                                     uint32_t loud, bool faulty) {
+  const int lane = threadIdx.x % WARP, word = first + lane % PASS;
   const uint64_t value = (uint64_t)(now.tag | faulty) << 32 | loud;
   const int64_t at = (int64_t)now.box * link.stride + word;
-  for (int o = threadIdx.x % WARP; o < link.n_outboxes; o += WARP) store(link.outbox[o] + at, value);
+  if (word >= link.n_told) return;
+  for (int o = lane / PASS; o < link.n_outboxes; o += WARP / PASS)
+    store((o < OUTBOXES ? c.outbox[o] : link.outbox[o]) + at, value);
 }
 
-/* The block's list along its edges, then an empty list. */
-template <class SUM>
-__device__ __forceinline__ void flush(const lif_device &d, shared &s, block &b, int slot) {
-  const int next = b.turn == 2 ? 0 : b.turn + 1;
-  if (threadIdx.x == 0) s.reserved[next] = 0;
-  __syncthreads();
-  const unsigned long long reserved = s.reserved[b.turn];
-  b.turn = next;
-  if (!reserved) return;
-  send<SUM, false, true>(d, s, (int)(reserved >> 32), 0, (uint32_t)reserved, slot);
-  __syncthreads();
-}
+/* ---- hearing ---- */
 
-/* A word of another rank. */
-struct heard {
-  const uint64_t *at; /* NULL: no such word */
+/* Lane u < PASS hears the warp's u-th word of a pass. */
+struct ear {
+  const uint64_t *at; /* in box 0; NULL: no such word */
   int64_t row;        /* of its first neuron */
 };
 
-/* Own spikes and as many heard ones. */
-constexpr int ROOM = 2 * LIF_BLOCK_ROOM;
-
-__device__ __forceinline__ heard word_at(const lif_link &link, int box, int item) {
+__device__ __forceinline__ ear word_at(const lif_link &link, int item) {
   int from = item / link.stride;
   const int word = item - from * link.stride;
   from += from >= link.rank;
-  if (from >= link.size) return heard{nullptr, 0};
+  if (from >= link.size) return ear{nullptr, 0};
   const int64_t row = link.row[from] + (int64_t)word * WARP;
-  if (word > 0 && row >= link.row[from + 1]) return heard{nullptr, 0};
-  return heard{link.inbox + ((int64_t)from * link.window + box) * link.stride + word, row};
+  if (word > 0 && row >= link.row[from + 1]) return ear{nullptr, 0};
+  return ear{link.inbox + (int64_t)from * link.window * link.stride + word, row};
 }
 
-/* Waits for the other ranks' words of the step `then`, and sends their spikes, with what else is listed;
- * `late`: in the step after it, whose slot is `slot`. */
-template <class SUM>
-__device__ __forceinline__ void hear(const lif_device &d, const lif_link &link, shared &s, block &b,
-                                     const moment &then, bool late, int slot) {
-  const int lane = threadIdx.x % WARP, words_a_turn = gridDim.x * WARPS;
-  const int n_items = (link.size - 1) * link.stride;
-  for (int pass = 0; pass < n_items; pass += PASS * words_a_turn) {
-    heard from[PASS];
-    uint64_t word[PASS];
+__device__ __forceinline__ ear ear_of(const lif_link &link, int pass) {
+  const int u = threadIdx.x % WARP;
+  if (u >= PASS) return ear{nullptr, 0};
+  return word_at(link, pass * words_a_turn() + first_word() + u);
+}
+
+/* The rows of a first pass, whose spans stay at hand. */
+__device__ __forceinline__ void prick(const lif_device &d, const lif_link &link, course &c, const ear &e) {
 #pragma unroll
-    for (int u = 0; u < PASS; u++) {
-      from[u] =
-          word_at(link, then.box, pass + u * words_a_turn + (threadIdx.x / WARP) * gridDim.x + blockIdx.x);
-      word[u] = from[u].at ? load(from[u].at) : 0;
-    }
-#pragma unroll
-    for (int u = 0; u < PASS; u++) {
-      while (link.direct && from[u].at && (word[u] >> 32 & ~1u) != then.tag) word[u] = load(from[u].at);
-      if (word[u] >> 32 & 1) s.faulty = 1;
-      const sender who = {from[u].row + lane, 0, (word[u] >> lane & 1) != 0, late};
-      enlist_span<false>(d, s, who, span_of(d, who.row, who.sends), b.turn, b.sent);
-    }
-    flush<SUM>(d, s, b, slot);
+  for (int u = 0; u < PASS; u++) {
+    const bool heard = __shfl_sync(ALL, e.at != nullptr, u);
+    const int64_t row = __shfl_sync(ALL, e.row, u) + threadIdx.x % WARP;
+    const span x = span_of(d, row, heard && row < link.row[link.size]);
+    c.span_first[u * THREADS + threadIdx.x] = x.first, c.span_n[u * THREADS + threadIdx.x] = x.n;
   }
 }
 
-/* What came while no kernel ran. */
-template <class SUM>
-__device__ __forceinline__ bool hear_before(const lif_device &d, const lif_link &link, shared &s, block &b,
-                                            int64_t t, int n) {
-  moment then = moment_of(d, link, t, 0);
-  for (int k = 0; k < n; k++, then = after(d, link, then)) hear<SUM>(d, link, s, b, then, false, then.slot);
-  arrive(d, s, b.barrier);
-  return wait_for_all(d, s, b.barrier++);
+/* The word of a step as it stands now, which may not have come yet. */
+__device__ __forceinline__ uint64_t listen(const lif_link &link, const uint64_t *at, const letter &then) {
+  return at ? load(at + (int64_t)then.box * link.stride) : 0;
 }
 
-/* Every fault of the batch is known now; the thread that met the smallest says what did not fit. */
-__device__ __forceinline__ void report(const lif_device &d, shared &s, block &b, const fault &f) {
-  if (f.key != NO_FAULT) atomicMin(d.fault, f.key);
-  if (threadIdx.x == 0 && blockIdx.x == 0) atomicMin(d.fault, LIF_FAULT_ELSEWHERE);
-  __syncthreads();
-  arrive(d, s, b.barrier);
-  wait_for_all(d, s, b.barrier);
-  if (f.key != NO_FAULT && f.key == *(volatile unsigned long long *)d.fault) *d.fault_value = f.value;
+__device__ __forceinline__ const uint64_t *near_ear(const course &c) {
+  const int lane = threadIdx.x % WARP;
+  return lane < PASS ? c.ear[threadIdx.x / WARP * PASS + lane] : nullptr;
 }
 
-/* The block's own neurons make a step: their words are told, their spikes listed, the last of them not yet
- * sent. */
-template <class SUM, bool RESIDENT>
-__device__ __forceinline__ void step_own(const lif_device &d, const lif_link &link, shared &s, block &b,
-                                         const moment &now, const course &c, int k, neuron (&own)[PASS],
-                                         fault &f, unsigned (&fired_here)[PASS]) {
-  const int lane = threadIdx.x % WARP, words_a_turn = gridDim.x * WARPS;
-  const int first_word = (threadIdx.x / WARP) * gridDim.x + blockIdx.x;
-  const int n_passes = RESIDENT ? 1 : (d.n_words + PASS * words_a_turn - 1) / (PASS * words_a_turn);
-  SUM *due = (SUM *)d.ring + (int64_t)now.slot * d.width;
-  for (int pass = 0; pass < n_passes; pass++) {
-    if (pass > 0) flush<SUM>(d, s, b, now.slot);
+/* Lists the spikes of the words of a step, and waits for those that have not come; `late`: they are sent in
+ * the step after it. Rows from e.row on, or at hand (NEAR). */
+template <bool NEAR>
+__device__ __forceinline__ void hear(const lif_device &d, const lif_link &link, shared &s, queue &q,
+                                     const course &c, const ear &e, uint64_t word, const letter &then,
+                                     bool late) {
+  const int lane = threadIdx.x % WARP;
+  while (link.direct && e.at && (word >> 32 & ~1u) != then.tag) word = listen(link, e.at, then);
+  if (word >> 32 & 1) s.faulty = 1;
 #pragma unroll
-    for (int u = 0; u < PASS; u++) {
-      const int word = first_word + (pass * PASS + u) * words_a_turn;
-      const place p(word * WARP + lane);
-      if (!RESIDENT) {
-        own[u] = take(d, p);
-        prepare(d, p, c.t0 + k, own[u]);
-      }
-      const bool fired = p.i < d.n && step_neuron<SUM>(d, p, c.first + k, due, own[u], f);
-      const bool sends = fired && !(own[u].mute & LIF_MUTED_ON_DEVICE);
-      const unsigned loud = __ballot_sync(ALL, sends);
-      const bool faulty = __any_sync(ALL, f.key != NO_FAULT);
-      fired_here[u] = __ballot_sync(ALL, fired);
-      if (word < link.n_told) tell(link, now, word, loud, faulty);
-      const int at = u * THREADS + threadIdx.x;
-      const span e = RESIDENT ? span{s.own_first[at], s.own_n[at]} : span_of(d, d.first + p.i, sends);
-      enlist_span<false>(d, s, sender{d.first + p.i, 0, sends}, e, b.turn, b.sent);
-      if (!RESIDENT) {
-        put(d, p, own[u]);
-        if (lane == 0 && word < d.n_words) c.mask[(c.first + k) * d.n_words + word] = fired_here[u];
-      }
-    }
-    if (f.key != NO_FAULT) s.faulty = 1;
+  for (int u = 0; u < PASS; u++) {
+    const int at = u * THREADS + threadIdx.x;
+    const bool sends = (__shfl_sync(ALL, (uint32_t)word, u) >> lane & 1) != 0;
+    const int64_t row = NEAR ? 0 : __shfl_sync(ALL, e.row, u) + lane;
+    const span x = NEAR ? span{c.span_first[at], c.span_n[at]} : span_of(d, row, sends);
+    enlist<false, ROOM>(d, s, q, sender{row, 0, sends, late}, x);
   }
 }
 
+/* The same for a pass of them; NEAR and `late`: they have been asked for. */
+template <bool NEAR>
+__device__ __forceinline__ void hear_pass(const lif_device &d, const lif_link &link, shared &s, queue &q,
+                                          const course &c, const letter &then, bool late, int pass,
+                                          uint64_t asked) {
+  const ear e = NEAR ? ear{near_ear(c), 0} : ear_of(link, pass);
+  const uint64_t word = NEAR && late ? asked : listen(link, e.at, then);
+  hear<NEAR>(d, link, s, q, c, e, word, then, late);
+}
+
+/* ---- steps ---- */
+
+__device__ __forceinline__ void take_own(const lif_device &d, shared &s, int64_t t0, neuron (&own)[PASS],
+                                         agenda *kept) {
+#pragma unroll
+  for (int u = 0; u < PASS; u++) {
+    const place p((first_word() + u) * WARP + threadIdx.x % WARP);
+    keep(d, s, p, u, t0, own[u], kept[u * THREADS + threadIdx.x]);
+  }
+}
+
+/* What stays as it is. */
+__device__ __forceinline__ void set_course(const lif_link &link, const lif_stretch &stretch, uint32_t *mask,
+                                           course &c) {
+  /* Plain numbers: nvcc 13.0 loses the first of these sums when they are members of a struct. */
+  int64_t t0 = stretch.step, first = stretch.first;
+  if (link.clock) t0 += link.clock->step, first += link.clock->first, mask = link.clock->mask;
+  if (threadIdx.x == 0) c.t0 = t0, c.first = (int)first, c.mask = mask;
+  if (threadIdx.x < OUTBOXES && threadIdx.x < link.n_outboxes)
+    c.outbox[threadIdx.x] = link.outbox[threadIdx.x];
+}
+
+/* A pass of the block's own neurons makes a step: their words are told, their spikes listed. */
 template <class SUM, bool RESIDENT>
+__device__ __forceinline__ void
+step_own(const lif_device &d, const lif_link &link, const lif_stretch &stretch, shared &s, const course &c,
+         queue &q, const moment &now, int pass, neuron (&own)[PASS], agenda *kept, fault &f) {
+  const int lane = threadIdx.x % WARP;
+  const int first = first_word() + pass * words_a_turn();
+  SUM *sums = (SUM *)d.ring + (int64_t)now.slot * d.width, due[PASS];
+#pragma unroll
+  for (int u = 0; u < PASS; u++) due[u] = due_at(d, place((first + u) * WARP + lane), sums);
+  uint32_t loud = 0, fired = 0; /* this lane % PASS's word */
+  bool faulty = false;
+#pragma unroll
+  for (int u = 0; u < PASS; u++) {
+    const place p((first + u) * WARP + lane);
+    const int at = u * THREADS + threadIdx.x;
+    agenda passing;
+    if (!RESIDENT) {
+      own[u] = take(d, p, c.t0, passing);
+      prepare(d, p, c.t0, now.k, own[u], passing);
+    }
+    const bool fires = p.i < d.n && step_neuron(d, p, c.first + now.k, sums, due[u], own[u],
+                                                RESIDENT ? kept[at] : passing, f, faulty);
+    const bool sends = fires && !(own[u].state & MUTED);
+    const unsigned loud_here = __ballot_sync(ALL, sends), fired_here = __ballot_sync(ALL, fires);
+    if (lane % PASS == u) loud = loud_here, fired = fired_here;
+    const span e = RESIDENT ? span{s.own_first[at], s.own_n[at]} : span_of(d, d.first + p.i, sends);
+    enlist<false, ROOM>(d, s, q, sender{d.first + p.i, 0, sends}, e);
+    if (!RESIDENT) put(d, p, own[u], passing);
+  }
+  faulty = __any_sync(ALL, faulty);
+  if (faulty) s.faulty = 1;
+  tell(link, c, letter_of(stretch, now), first, loud, faulty);
+  if (lane < PASS && first + lane < d.n_words) c.mask[(c.first + now.k) * d.n_words + first + lane] = fired;
+}
+
+/* Others may hear only in the step after a barrier that a step before it was faulty, and so go on to their
+ * next barrier: up to there they find our words, of no spikes. */
+__device__ __forceinline__ void tell_the_end(const lif_device &d, const lif_link &link,
+                                             const lif_stretch &stretch, const course &c, moment now) {
+  const int end = min(now.k + link.period, stretch.n_steps);
+  for (; now.k < end; now = after(d, link, now))
+    for (int first = first_word(); first < link.n_told; first += words_a_turn())
+      tell(link, c, letter_of(stretch, now), first, 0, true);
+}
+
+/* RESIDENT: a thread has at most PASS neurons and keeps them in registers; NEAR: a warp hears at most PASS
+ * words. A launch goes through k = -n_heard .. n_steps - 1, below 0 what came while no kernel ran, and where
+ * words are heard late through one k more, without neurons of its own. */
+template <class SUM, bool RESIDENT, bool NEAR>
 __global__ void __launch_bounds__(THREADS, 1)
     joined_kernel(const __grid_constant__ lif_device d, const __grid_constant__ lif_link link,
                   const __grid_constant__ lif_stretch stretch, uint32_t *mask) {
   extern __shared__ __align__(16) char memory[];
   shared &s = *(shared *)memory;
+  agenda *kept = agendas<ROOM>(d, s);
+  course &c = *(course *)(kept + PASS * THREADS);
   if (*d.fault != NO_FAULT) return;
-  if (threadIdx.x == 0) s.reserved[0] = s.reserved[1] = 0, s.faulty = 0;
+  const int lane = threadIdx.x % WARP;
+  const int own_passes = RESIDENT ? 1 : (d.n_words + words_a_turn() - 1) / words_a_turn();
+  const int ear_passes = ((link.size - 1) * link.stride + words_a_turn() - 1) / words_a_turn();
+  const bool late = link.direct && d.min_delay > 1;
+  clear<false>(s);
+  set_course(link, stretch, mask, c);
   __syncthreads();
-  /* Plain numbers: nvcc 13.0 loses the first of these sums when they are members of a struct. */
-  int64_t t0 = stretch.step, first = stretch.first;
-  if (link.clock) t0 += link.clock->step, first += link.clock->first, mask = link.clock->mask;
-  const course c = {t0, first, mask};
-  const int lane = threadIdx.x % WARP, words_a_turn = gridDim.x * WARPS;
-  const int first_word = (threadIdx.x / WARP) * gridDim.x + blockIdx.x;
-  fault f = {NO_FAULT, 0};
-  block b = {{0, 0}, 0, 0};
-  bool stop = stretch.n_heard > 0 && hear_before<SUM>(d, link, s, b, c.t0 - stretch.n_heard, stretch.n_heard);
-  neuron own[PASS];
-#pragma unroll
-  for (int u = 0; u < PASS && RESIDENT; u++) {
-    const place p((first_word + u * words_a_turn) * WARP + lane);
-    own[u] = take(d, p);
-    prepare(d, p, c.t0, own[u]);
-    const span e = span_of(d, d.first + p.i, p.i < d.n);
-    s.own_first[u * THREADS + threadIdx.x] = e.first, s.own_n[u * THREADS + threadIdx.x] = e.n;
+  if (NEAR) {
+    const ear e = ear_of(link, 0);
+    if (lane < PASS) c.ear[threadIdx.x / WARP * PASS + lane] = e.at;
+    prick(d, link, c, e);
   }
-  moment now = moment_of(d, link, c.t0, stretch.q), then = now;
-  const bool late = d.min_delay > 1;
+  fault f = {NO_FAULT, 0};
+  queue q = {0, 0, 0};
+  neuron own[PASS];
+  if (RESIDENT) take_own(d, s, c.t0, own, kept);
+  moment now = {-stretch.n_heard, (int)((c.t0 - stretch.n_heard) % d.slots),
+                stretch.n_heard ? 0 : (int)(stretch.q % link.window)};
+  const int n_turns = stretch.n_steps + late;
+  unsigned barrier = 0;
   int since_barrier = 0;
-  for (int k = 0; k < stretch.n_steps && !stop; k++) {
-    const bool last = k + 1 == stretch.n_steps;
-    unsigned fired_here[PASS];
-    step_own<SUM, RESIDENT>(d, link, s, b, now, c, k, own, f, fired_here);
-    if (link.direct && late && k > 0)
-      hear<SUM>(d, link, s, b, then, true, now.slot);
-    else if (!link.direct || late)
-      flush<SUM>(d, s, b, now.slot);
-    if (link.direct && (last || !late)) hear<SUM>(d, link, s, b, now, false, now.slot);
-    then = now, now = after(d, link, now);
-    const bool meet = ++since_barrier == link.period || last;
-    if (meet) arrive(d, s, b.barrier);
-#pragma unroll
-    for (int u = 0; u < PASS && RESIDENT; u++) {
-      const int word = first_word + u * words_a_turn;
-      if (lane == 0 && word < d.n_words) c.mask[(c.first + k) * d.n_words + word] = fired_here[u];
-      prepare(d, place(word * WARP + lane), c.t0 + k + 1, own[u]);
+  bool stop = false;
+  for (; now.k < n_turns && !stop; now = after(d, link, now)) {
+    if (now.k == 0 && stretch.n_heard) now.box = 0;
+    const bool steps = now.k >= 0 && now.k < stretch.n_steps;
+    const bool hears = late ? now.k > 0 : link.direct || now.k < 0;
+    const letter heard = late ? letter_before(link, stretch, now) : letter_of(stretch, now);
+    bool sent_last = true;
+    const uint64_t word = NEAR && hears && late ? listen(link, near_ear(c), heard) : 0;
+    const int own_end = steps ? own_passes : 0, ears_from = RESIDENT ? 0 : own_end;
+    const int ears_end = hears ? ears_from + ear_passes : 0;
+    const int n_passes = RESIDENT && NEAR ? 1 : max(own_end, ears_end);
+    for (int pass = 0; pass < n_passes; pass++) {
+      if (pass < own_end) step_own<SUM, RESIDENT>(d, link, stretch, s, c, q, now, pass, own, kept, f);
+      if (pass >= ears_from && pass < ears_end)
+        hear_pass<NEAR>(d, link, s, q, c, heard, late, pass - ears_from, word);
+      sent_last = send_listed<SUM, false, true, ROOM>(d, s, q, now.slot);
     }
-    if (!meet) continue;
+    const bool meets = now.k + 1 == n_turns || now.k == -1 ||
+                       (steps && ++since_barrier == link.period && now.k + 1 < stretch.n_steps + !late);
+    if (meets && sent_last) __syncthreads();
+    if (meets) arrive(d, s, barrier);
+#pragma unroll
+    for (int u = 0; u < PASS && RESIDENT && steps; u++)
+      prepare(d, place((first_word() + u) * WARP + lane), c.t0, now.k + 1, own[u],
+              kept[u * THREADS + threadIdx.x]);
+    if (!meets) continue;
     since_barrier = 0;
-    stop = wait_for_all(d, s, b.barrier++);
+    stop = wait_for_all(d, s, barrier++);
   }
 #pragma unroll
   for (int u = 0; u < PASS && RESIDENT; u++)
-    put(d, place((first_word + u * words_a_turn) * WARP + lane), own[u]);
-  if (lane == 0 && b.sent.spikes) atomicAdd(d.tally + LIF_SENT, (unsigned long long)b.sent.spikes);
-  if (b.sent.events) atomicAdd(d.tally + LIF_EVENTS, b.sent.events);
-  if (stop) report(d, s, b, f);
+    put(d, place((first_word() + u) * WARP + lane), own[u], kept[u * THREADS + threadIdx.x]);
+  add_up<false>(d, s);
+  if (stop && late) tell_the_end(d, link, stretch, c, now);
+  if (stop) report(d, s, barrier, f, true);
 }
 
 __global__ void set_clock(lif_clock *clock, lif_clock value) {
@@ -245,19 +309,28 @@ __global__ void set_clock(lif_clock *clock, lif_clock value) {
 
 } // namespace
 
+/* No rank has more words than the stride: whoever hears few has few. */
+template <class SUM> static const void *kernel_for(bool resident, bool near) {
+  if (near) return (const void *)joined_kernel<SUM, true, true>;
+  return resident ? (const void *)joined_kernel<SUM, true, false>
+                  : (const void *)joined_kernel<SUM, false, false>;
+}
+
 void lif_link_launch(const struct lif_device *d, const struct lif_link *link, int n_blocks,
                      const struct lif_stretch *stretch, uint32_t *mask) {
-  const bool resident = d->n_words <= PASS * WARPS * n_blocks;
-  const void *narrow =
-      resident ? (const void *)joined_kernel<int32_t, true> : (const void *)joined_kernel<int32_t, false>;
-  const void *wide =
-      resident ? (const void *)joined_kernel<int64_t, true> : (const void *)joined_kernel<int64_t, false>;
-  const void *kernel = d->wide ? wide : narrow;
-  void *args[] = {(void *)d, (void *)link, (void *)stretch, &mask};
-  CHECK_CUDA(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes(ROOM)));
-  CHECK_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(n_blocks), dim3(THREADS), args, shared_bytes(ROOM),
-                                         gpu_stream()));
+  const int a_turn = PASS * WARPS * n_blocks;
+  const bool resident = d->n_words <= a_turn, near = (link->size - 1) * link->stride <= a_turn;
+  const void *kernel = d->wide ? kernel_for<int64_t>(resident, near) : kernel_for<int32_t>(resident, near);
+  struct lif_device own = *d;
+  own.two_lists = bytes_of(2) <= gpu_shared_bytes();
+  const size_t bytes = bytes_of(own.two_lists ? 2 : 1);
+  void *args[] = {&own, (void *)link, (void *)stretch, &mask};
+  CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+  CHECK_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(n_blocks), dim3(THREADS), args, bytes, gpu_stream()));
+}
+
+bool lif_link_fits(void) {
+  return bytes_of(1) <= gpu_shared_bytes();
 }
 
 void lif_link_set_clock(struct lif_clock *clock, struct lif_clock value) {

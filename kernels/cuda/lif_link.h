@@ -48,6 +48,9 @@ struct lif_stretch {
   int32_t n_steps, n_heard;
 };
 
+/* Whether this GPU has the shared memory that lif_link_launch needs: 148 kB a block. */
+bool lif_link_fits(void);
+
 /* Own steps with the spikes of all ranks delivered, own masks (muted ones too) to mask [steps of
  * leg][n_words] (batches: clock->mask). All blocks must fit the device at once. d->arrived must be zeroed
  * before. */

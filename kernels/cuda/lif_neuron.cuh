@@ -44,36 +44,50 @@ __device__ inline bool listed(const int64_t *step, int64_t n, int64_t t) {
   return low < n && step[low] == t;
 }
 
-/* One neuron while its block works on it. */
+/* One neuron while its block works on it. Threads keep two of them in registers, so they are small. */
 struct neuron {
   int32_t v;
-  uint32_t counter;
-  uint32_t mute;
-  uint32_t touch, touch_end; /* stimuli that are not over */
-  int64_t first_touch;       /* the step at which the first of them begins */
-  int64_t stimuli;           /* what they add at the coming step */
-  bool fires;                /* one of them makes it fire */
+  uint32_t state; /* the counter, and these: */
+  int32_t first;  /* the launch's step at which the first stimulus that is not over begins */
 };
 
-constexpr int64_t NEVER = INT64_MAX;
+constexpr uint32_t COUNTER = 0xffff;
+constexpr int MUTE_BIT = 16; /* LIF_MUTED_ON_DEVICE, LIF_REMOVED_ON_DEVICE */
+constexpr uint32_t MUTED = LIF_MUTED_ON_DEVICE << MUTE_BIT, REMOVED = LIF_REMOVED_ON_DEVICE << MUTE_BIT;
+constexpr uint32_t FIRES = 1 << 24;  /* a stimulus makes it fire at the coming step */
+constexpr uint32_t PUSHED = 1 << 25; /* stimuli add something then */
 
-__device__ __forceinline__ neuron take(const lif_device &d, place p) {
-  neuron c = {};
-  c.first_touch = NEVER;
+/* Its stimuli. */
+struct agenda {
+  uint32_t touch, end; /* that are not over */
+  int64_t push;        /* what they add at the coming step, if anything */
+};
+
+constexpr int32_t NEVER = INT32_MAX;
+
+/* The launch's step, of those from t0 on, at which a stimulus begins. */
+__device__ __forceinline__ int32_t first_of(const lif_touch &touch, int64_t t0) {
+  const int64_t k = touch.first_step - t0;
+  return k < 0 ? 0 : k < NEVER ? (int32_t)k : NEVER;
+}
+
+__device__ __forceinline__ neuron take(const lif_device &d, place p, int64_t t0, agenda &a) {
+  neuron c = {0, 0, NEVER};
+  a = agenda{0, 0, 0};
   if (p.i >= d.n) return c;
-  c.v = d.potential[p.at], c.counter = d.counter[p.at];
-  if (d.mute) c.mute = d.mute[p.i];
+  c.v = d.potential[p.at], c.state = d.counter[p.at];
+  if (d.mute) c.state |= (uint32_t)d.mute[p.i] << MUTE_BIT;
   if (d.touch_ptr) {
-    c.touch = d.touch_now[p.at], c.touch_end = d.touch_ptr[p.i + 1];
-    if (c.touch < c.touch_end) c.first_touch = d.touch[c.touch].first_step;
+    a.touch = d.touch_now[p.at], a.end = d.touch_ptr[p.i + 1];
+    if (a.touch < a.end) c.first = first_of(d.touch[a.touch], t0);
   }
   return c;
 }
 
-__device__ __forceinline__ void put(const lif_device &d, place p, const neuron &c) {
+__device__ __forceinline__ void put(const lif_device &d, place p, const neuron &c, const agenda &a) {
   if (p.i >= d.n) return;
-  d.potential[p.at] = c.v, d.counter[p.at] = (uint16_t)c.counter;
-  if (d.touch_ptr) d.touch_now[p.at] = c.touch;
+  d.potential[p.at] = c.v, d.counter[p.at] = (uint16_t)c.state;
+  if (d.touch_ptr) d.touch_now[p.at] = a.touch;
 }
 
 __device__ inline bool hits(const lif_device &d, const lif_device_stimulus &s, place p, int64_t t) {
@@ -87,58 +101,73 @@ __device__ inline bool is_over(const lif_touch &touch, int64_t t) {
   return touch.more_steps != ~0u && touch.first_step + touch.more_steps < t;
 }
 
-/* The stimuli of step t, some of which have begun. */
-__device__ __forceinline__ void meet_stimuli(const lif_device &d, place p, int64_t t, neuron &c) {
-  while (c.touch < c.touch_end && is_over(d.touch[c.touch], t)) c.touch++;
-  c.first_touch = c.touch < c.touch_end ? d.touch[c.touch].first_step : NEVER;
-  for (uint32_t at = c.touch; at < c.touch_end; at++) {
+/* The stimuli of step t = t0 + k, some of which have begun. */
+__device__ __forceinline__ void meet_stimuli(const lif_device &d, place p, int64_t t0, int k, neuron &c,
+                                             agenda &kept) {
+  const int64_t t = t0 + k;
+  agenda a = kept;
+  while (a.touch < a.end && is_over(d.touch[a.touch], t)) a.touch++;
+  c.first = a.touch < a.end ? first_of(d.touch[a.touch], t0) : NEVER;
+  a.push = 0;
+  for (uint32_t at = a.touch; at < a.end; at++) {
     const lif_touch touch = d.touch[at];
     if (touch.first_step > t) break;
     if (is_over(touch, t)) continue;
     if (touch.stimulus == LIF_FIRES) {
-      c.fires = true;
+      c.state |= FIRES;
       continue;
     }
     const lif_device_stimulus &s = d.stimulus[touch.stimulus];
-    if (s.kind == LIF_CURRENT_ON_DEVICE) c.stimuli += s.value;
-    if (s.kind == LIF_SPIKES_ON_DEVICE) c.fires |= listed(s.step, s.n_steps, t);
-    if (s.kind == LIF_POISSON_ON_DEVICE && hits(d, s, p, t)) c.stimuli += s.value;
+    if (s.kind == LIF_CURRENT_ON_DEVICE) a.push += s.value;
+    if (s.kind == LIF_SPIKES_ON_DEVICE && listed(s.step, s.n_steps, t)) c.state |= FIRES;
+    if (s.kind == LIF_POISSON_ON_DEVICE && hits(d, s, p, t)) a.push += s.value;
   }
+  if (a.push) c.state |= PUSHED;
+  kept = a;
 }
 
-__device__ __forceinline__ void prepare(const lif_device &d, place p, int64_t t, neuron &c) {
-  c.stimuli = 0, c.fires = false;
-  if (t >= c.first_touch) meet_stimuli(d, p, t, c);
+__device__ __forceinline__ void prepare(const lif_device &d, place p, int64_t t0, int k, neuron &c,
+                                        agenda &a) {
+  c.state &= ~(FIRES | PUSHED);
+  if (k >= c.first) meet_stimuli(d, p, t0, k, c, a);
 }
 
-/* One step; true when the neuron spikes. lif_backend.h has the rules. */
+/* What is due at a step whose sums stand in `slot`. To be asked for early, for all neurons of a thread. */
+template <class SUM> __device__ __forceinline__ SUM due_at(const lif_device &d, place p, const SUM *slot) {
+  return p.i < d.n ? __ldcg(slot + p.at) : 0;
+}
+
+/* One step; true when the neuron spikes. What does not fit is noted in f, and makes `faulty` true.
+ * lif_backend.h has the rules. */
 template <class SUM>
-__device__ __forceinline__ bool step_neuron(const lif_device &d, place p, int64_t offset, SUM *slot,
-                                            neuron &c, fault &f) {
-  const SUM due = __ldcg(slot + p.at);
+__device__ __forceinline__ bool step_neuron(const lif_device &d, place p, int64_t offset, SUM *slot, SUM due,
+                                            neuron &c, const agenda &a, fault &f, bool &faulty) {
   if (due) slot[p.at] = 0;
-  const bool removed = c.mute & LIF_REMOVED_ON_DEVICE;
-  const int64_t input = removed ? 0 : due + c.stimuli;
-  bool fires = c.fires && !removed;
+  const bool removed = c.state & REMOVED;
+  const int64_t input = removed ? 0 : due + (c.state & PUSHED ? a.push : 0);
+  bool fires = (c.state & FIRES) && !removed;
   if (!fits(input)) {
     note(f, p.trial, offset, 0, d.id[p.i], input);
+    faulty = true;
     return false;
   }
-  if (!fires && c.counter > 0) {
-    c.v = d.reset, c.counter--;
+  if (!fires && (c.state & COUNTER)) {
+    c.v = d.reset, c.state--;
     return false;
   }
   if (!fires) {
     const int64_t sum = c.v + input;
     if (!fits(sum)) {
       note(f, p.trial, offset, 1, d.id[p.i], sum);
+      faulty = true;
       return false;
     }
     c.v = (int32_t)sum;
+#pragma unroll 1 /* mostly one or two; this is the step of a neuron that does nothing else */
     for (int k = 0; k < d.n_shifts; k++) c.v -= c.v >> d.shift[k];
     fires = c.v >= d.threshold && !removed;
   }
-  if (fires) c.v = d.reset, c.counter = d.refractory;
+  if (fires) c.v = d.reset, c.state = (c.state & ~COUNTER) | d.refractory;
   return fires;
 }
 

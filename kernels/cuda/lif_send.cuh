@@ -1,8 +1,10 @@
-/* Spikes of a block on their way: a list in shared memory, in pieces that its warps share out. */
+/* Spikes of a block on their way: each warp lists its own in shared memory, then all warps share out the
+ * pieces of all lists. Nothing is reserved by atomic additions, which in shared memory would take turns. */
 #ifndef FASCICLE_LIF_SEND_CUH
 #define FASCICLE_LIF_SEND_CUH
 
 #include "lif_device.h"
+#include "lif_neuron.cuh"
 
 namespace lif {
 
@@ -18,22 +20,46 @@ struct span {
   int32_t n;
 };
 
-struct shared {
-  lif_route route[LIF_BLOCK_ROOM];   /* of the listed spikes, where needed */
-  int64_t own_first[PASS * THREADS]; /* spans of the neurons that threads keep in registers */
-  int32_t own_n[PASS * THREADS];
-  unsigned long long sent[LIF_TRIALS][LIF_TALLIES]; /* where trials run together */
-  unsigned long long
-      reserved[3]; /* pieces, and above bit 32 spikes; three take turns: in use, being read, cleared */
-  int faulty, stop;
-  lif_spike list[]; /* as many as the launch has taken room for, LIF_BLOCK_ROOM at least */
+constexpr int OWN = PASS * WARP; /* spikes that a warp lists at most, of its own neurons */
+
+/* What a warp has sent. */
+struct tally {
+  unsigned long long spikes, events;
 };
 
-constexpr size_t shared_bytes(int room = LIF_BLOCK_ROOM) {
-  return sizeof(shared) + room * sizeof(lif_spike);
+static_assert(WARPS <= WARP, "a warp looks over what all warps have listed");
+
+struct shared {
+  int64_t own_first[PASS * THREADS]; /* spans of the neurons that threads keep in registers */
+  int32_t own_n[PASS * THREADS];
+  tally sent[WARPS];                                   /* of each warp, where there is one trial ... */
+  unsigned long long sent_of[LIF_TRIALS][LIF_TALLIES]; /* ... and where trials run together, of each */
+  uint2 listed[2][WARPS]; /* spikes and pieces of each warp; two take turns: in use, being read */
+  int faulty, stop;
+  lif_spike list[]; /* [1 or 2][WARPS][room of a warp] two take turns, so that a warp that has sent its share
+                       may list while others still send */
+};
+
+/* Behind the lists: routes of the listed spikes where they are needed, else the stimuli of the neurons that
+ * threads keep. */
+static_assert(sizeof(agenda) == sizeof(lif_route), "either has the same room");
+
+/* room: spikes that a warp lists at most. */
+constexpr size_t shared_bytes(int room, int lists) {
+  return sizeof(shared) + lists * WARPS * room * sizeof(lif_spike) + PASS * THREADS * sizeof(agenda);
 }
 
-static_assert(PASS * THREADS <= LIF_BLOCK_ROOM, "a pass fits the list");
+template <int ROOM> __device__ __forceinline__ lif_spike *lists_end(const lif_device &d, shared &s) {
+  return s.list + (d.two_lists ? 2 : 1) * WARPS * ROOM;
+}
+
+template <int ROOM> __device__ __forceinline__ lif_route &route_at(const lif_device &d, shared &s, int at) {
+  return ((lif_route *)lists_end<ROOM>(d, s))[at];
+}
+
+template <int ROOM> __device__ __forceinline__ agenda *agendas(const lif_device &d, shared &s) {
+  return (agenda *)lists_end<ROOM>(d, s);
+}
 
 /* Written out, because for a pointer that it does not know to be global the compiler takes an addition that
  * sends the old value back: twice the traffic. */
@@ -101,21 +127,43 @@ __device__ __forceinline__ uint2 late_edge(const uint2 *at, bool there) {
   return edge;
 }
 
+/* What the warps have listed: lane w knows of warp w's spikes, how many, and how many pieces all warps before
+ * it have. */
+struct listing {
+  const lif_spike *list;
+  int n;
+  uint32_t start;
+};
+
+/* The warp in whose list a piece is. */
+__device__ __forceinline__ int warp_of(const listing &l, uint32_t piece) {
+  return __popc(__ballot_sync(ALL, l.start <= piece)) - 1;
+}
+
 /* A handful of pieces below `to`: lane u < AHEAD looks up piece u, then all lanes load an edge of each. */
-template <bool GENERAL, bool LATE>
-__device__ __forceinline__ void fetch(const shared &s, uint32_t first, uint32_t to, int n_spikes, int lane,
-                                      handful &h) {
+template <bool GENERAL, bool LATE, int ROOM>
+__device__ __forceinline__ void fetch(const lif_device &d, shared &s, const listing &l, uint32_t first,
+                                      uint32_t to, int lane, handful &h) {
   const uint32_t piece = first + lane % AHEAD;
+  int warp = 0;
+#pragma unroll
+  for (int u = 0; u < AHEAD; u++) {
+    const int found = warp_of(l, first + u);
+    if (lane % AHEAD == u) warp = found;
+  }
+  const uint32_t start = __shfl_sync(ALL, l.start, warp);
+  const int n_spikes = __shfl_sync(ALL, l.n, warp);
   const uint2 *from = nullptr;
   int left = 0;
   h.keep = nullptr, h.shift = 0;
   if (piece < to) {
-    const int k = spike_of(s.list, n_spikes, piece);
-    const lif_spike spike = s.list[k];
-    const int done = (int)(piece - spike.first_piece) * PIECE;
+    const lif_spike *list = l.list + warp * ROOM;
+    const int k = spike_of(list, n_spikes, piece - start);
+    const lif_spike spike = list[k];
+    const int done = (int)(piece - start - spike.first_piece) * PIECE;
     from = spike.edge + done, left = spike.n_edges - done;
     if (GENERAL) {
-      const lif_route r = s.route[k];
+      const lif_route r = route_at<ROOM>(d, s, warp * ROOM + k);
       h.shift = r.shift;
       if (r.keep) h.keep = r.keep + done;
     }
@@ -143,19 +191,18 @@ __device__ __forceinline__ void send_handful(const lif_device &d, handful &h, in
   }
 }
 
-/* Pieces [from, to) of the listed spikes, shared out among the warps; the next handful is fetched while one
- * is sent. LATE: some may be a step late. */
-template <class SUM, bool GENERAL = false, bool LATE = false>
-__device__ __forceinline__ void send(const lif_device &d, const shared &s, int n_spikes, uint32_t from,
-                                     uint32_t to, int slot) {
+/* All pieces, `n` of them, shared out among the warps; the next handful is fetched while one is sent. LATE:
+ * some may be a step late. */
+template <class SUM, bool GENERAL, bool LATE, int ROOM>
+__device__ __forceinline__ void send(const lif_device &d, shared &s, const listing &l, uint32_t n, int slot) {
   const int lane = threadIdx.x % WARP;
-  uint32_t first = from + threadIdx.x / WARP * AHEAD;
-  if (first >= to) return;
+  uint32_t first = threadIdx.x / WARP * AHEAD;
+  if (first >= n) return;
   handful now, next;
-  fetch<GENERAL, LATE>(s, first, to, n_spikes, lane, now);
-  while (first < to) {
+  fetch<GENERAL, LATE, ROOM>(d, s, l, first, n, lane, now);
+  while (first < n) {
     first += WARPS * AHEAD;
-    fetch<GENERAL, LATE>(s, first, to, n_spikes, lane, next);
+    if (first < n) fetch<GENERAL, LATE, ROOM>(d, s, l, first, n, lane, next);
     send_handful<SUM, GENERAL>(d, now, lane, slot);
     now = next;
   }
@@ -212,20 +259,23 @@ __device__ __forceinline__ void find(const lif_device &d, int64_t row, span e, e
 
 /* ---- the list ---- */
 
-/* What a warp has sent so far, where there is one trial. */
-struct tally {
-  unsigned spikes;
-  unsigned long long events; /* of this lane's neurons */
-};
-
 /* Where trials run together, or rows may come from the host: counts of each trial. All lanes take part. */
 __device__ __forceinline__ void count(shared &s, int trial, unsigned senders, int32_t n, int32_t n_host) {
   const unsigned events = __reduce_add_sync(ALL, (unsigned)n),
                  host_events = __reduce_add_sync(ALL, (unsigned)n_host);
   if (threadIdx.x % WARP != 0) return;
-  atomicAdd(&s.sent[trial][LIF_SENT], (unsigned long long)__popc(senders));
-  atomicAdd(&s.sent[trial][LIF_EVENTS], (unsigned long long)events);
-  if (host_events) atomicAdd(&s.sent[trial][LIF_HOST_EVENTS], (unsigned long long)host_events);
+  atomicAdd(&s.sent_of[trial][LIF_SENT], (unsigned long long)__popc(senders));
+  atomicAdd(&s.sent_of[trial][LIF_EVENTS], (unsigned long long)events);
+  if (host_events) atomicAdd(&s.sent_of[trial][LIF_HOST_EVENTS], (unsigned long long)host_events);
+}
+
+/* Where there is one trial, and rows are on the device. */
+__device__ __forceinline__ void count(shared &s, unsigned senders, int32_t n) {
+  const unsigned low = __reduce_add_sync(ALL, (unsigned)n & 0xffff),
+                 high = __reduce_add_sync(ALL, (unsigned)n >> 16);
+  tally &sent = s.sent[threadIdx.x / WARP];
+  if (threadIdx.x % WARP == 0)
+    sent.spikes += __popc(senders), sent.events += low + ((unsigned long long)high << 16);
 }
 
 /* Whose spikes: lanes of one trial. */
@@ -236,55 +286,74 @@ struct sender {
   bool late; /* the spike is of the step before */
 };
 
-/* The warp's spikes onto the block's list: one reservation for all of them, since 64-bit additions in shared
- * memory are slow when many lanes want them. All lanes take part; e is this lane's row, if it sends. Returns
- * what is to be published. */
-template <bool GENERAL>
-__device__ __forceinline__ int64_t enlist_span(const lif_device &d, shared &s, sender from, span e, int turn,
-                                               tally &sent) {
+/* Over this lane and those before it. */
+__device__ __forceinline__ uint32_t sum_until(uint32_t x) {
+#pragma unroll
+  for (int k = 1; k < WARP; k *= 2) {
+    const uint32_t other = __shfl_up_sync(ALL, x, k);
+    if (threadIdx.x % WARP >= k) x += other;
+  }
+  return x;
+}
+
+/* What the warp has listed since the block last sent, and which of the two lists is in use. */
+struct queue {
+  int n;
+  uint32_t pieces;
+  int turn;
+};
+
+/* Spikes of up to WARP lanes onto the warp's list. All lanes take part; e is this lane's row, if it sends.
+ * Returns what is to be published. */
+template <bool GENERAL, int ROOM>
+__device__ __forceinline__ int64_t enlist(const lif_device &d, shared &s, queue &q, sender from, span e) {
   const unsigned senders = __ballot_sync(ALL, from.sends);
   if (!senders) return NO_CLAIM;
-  const int lane = threadIdx.x % WARP;
+  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   if (!from.sends) e.n = 0;
   errand r = {
       {d.out + e.first, e.n, 0}, {nullptr, (uint32_t)(from.trial * d.n_words * WARP)}, false, NO_CLAIM};
   if (from.late) r.spike.edge = (const uint2 *)((unsigned long long)r.spike.edge | LATE_BIT);
   if (GENERAL && d.host.edge && e.n > 0) find(d, from.row, e, r);
   const uint32_t pieces = (uint32_t)(e.n + PIECE - 1) / PIECE;
-  uint32_t sum = pieces;
-#pragma unroll
-  for (int k = 1; k < WARP; k *= 2) {
-    const uint32_t other = __shfl_up_sync(ALL, sum, k);
-    if (lane >= k) sum += other;
-  }
+  const uint32_t sum = sum_until(pieces);
   const unsigned listed_here = __ballot_sync(ALL, e.n > 0);
-  unsigned long long before = 0;
-  if (lane == WARP - 1)
-    before = atomicAdd(&s.reserved[turn], (unsigned long long)__popc(listed_here) << 32 | sum);
-  before = __shfl_sync(ALL, before, WARP - 1);
   if (e.n > 0) {
-    const int at = (int)(before >> 32) + __popc(listed_here & ((1u << lane) - 1));
-    r.spike.first_piece = (uint32_t)before + sum - pieces;
-    s.list[at] = r.spike;
-    if (GENERAL) s.route[at] = r.route;
+    const int at = warp * ROOM + q.n + __popc(listed_here & ((1u << lane) - 1));
+    r.spike.first_piece = q.pieces + sum - pieces;
+    s.list[(d.two_lists ? q.turn : 0) * WARPS * ROOM + at] = r.spike;
+    if (GENERAL) route_at<ROOM>(d, s, at) = r.route;
   }
+  q.n += __popc(listed_here), q.pieces += __shfl_sync(ALL, sum, WARP - 1);
   if (GENERAL)
     count(s, from.trial, senders, e.n, r.from_host ? e.n : 0);
   else
-    sent.spikes += __popc(senders), sent.events += e.n;
+    count(s, senders, e.n);
   return r.mine;
+}
+
+/* All that the block's warps have listed along its edges; whether that was anything. All threads meet between
+ * listing and sending, and after it only where there is one list. */
+template <class SUM, bool GENERAL, bool LATE, int ROOM>
+__device__ __forceinline__ bool send_listed(const lif_device &d, shared &s, queue &q, int slot) {
+  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+  if (lane == 0) s.listed[q.turn][warp] = make_uint2((unsigned)q.n, q.pieces);
+  __syncthreads();
+  const uint2 here = lane < WARPS ? s.listed[q.turn][lane] : make_uint2(0, 0);
+  const lif_spike *list = s.list + (d.two_lists ? q.turn : 0) * WARPS * ROOM;
+  q = queue{0, 0, q.turn ^ 1};
+  if (!__any_sync(ALL, here.y != 0)) return false;
+  const uint32_t sum = sum_until(here.y);
+  send<SUM, GENERAL, LATE, ROOM>(d, s, listing{list, (int)here.x, sum - here.y},
+                                 __shfl_sync(ALL, sum, WARP - 1), slot);
+  if (!d.two_lists) __syncthreads();
+  return true;
 }
 
 __device__ __forceinline__ span span_of(const lif_device &d, int64_t row, bool wanted) {
   if (!wanted) return span{0, 0};
   const int64_t first = d.out_ptr[row];
   return span{first, (int32_t)(d.out_ptr[row + 1] - first)};
-}
-
-/* The same for one trial and edges on the device. */
-__device__ __forceinline__ void enlist(const lif_device &d, shared &s, int64_t row, bool sends, int turn,
-                                       tally &sent) {
-  enlist_span<false>(d, s, sender{row, 0, sends}, span_of(d, row, sends), turn, sent);
 }
 
 } // namespace lif

@@ -13,19 +13,30 @@ struct net_case {
   uint16_t refractory;
   bool wide, mutes, permuted, uneven;
   int64_t steps, most; /* of the run, of one call */
+  int64_t lone;        /* > 0: neuron 0 alone overflows, at this step */
 };
 
 static const struct net_case cases[] = {
-    {"delays 1..8", 3300, 30, 1, 8, 2000, 9000, 4, false, false, false, false, 700, 4096},
-    {"delays 3..11, mutes", 3300, 30, 3, 11, 2000, 9000, 4, false, true, true, false, 700, 50},
-    {"delay 18, one rank empty", 3300, 30, 18, 18, 2000, 9000, 4, false, true, false, true, 700, 4096},
-    {"delays 290..300", 9000, 12, 290, 300, 2000, 9000, 4, false, false, false, false, 1500, 4096},
-    {"64-bit sums, 7 steps a call", 3300, 30, 4, 9, 2000, 9000, 4, true, false, true, true, 300, 7},
-    {"more ranks than neurons", 3, 2, 1, 2, 2000, 2000, 0, false, false, false, false, 300, 4096},
-    {"everybody fires, mutes", 5000, 60, 1, 2, 9, -5, 0, false, true, false, false, 200, 4096},
-    {"not in registers", 400000, 6, 2, 8, 4000, 9000, 4, false, true, false, false, 150, 4096},
-    {"overflow", 900, 20, 1, 3, 30000, 2000000000, 3, true, false, false, false, 400, 4096},
-    {"overflow, delays 4..6", 900, 20, 4, 6, 30000, 2000000000, 3, false, true, true, false, 400, 4096},
+    {"delays 1..8", 3300, 30, 1, 8, 2000, 9000, 4, false, false, false, false, 700, 4096, 0},
+    {"delays 3..11, mutes", 3300, 30, 3, 11, 2000, 9000, 4, false, true, true, false, 700, 50, 0},
+    {"delay 18, one rank empty", 3300, 30, 18, 18, 2000, 9000, 4, false, true, false, true, 700, 4096, 0},
+    {"delays 290..300", 9000, 12, 290, 300, 2000, 9000, 4, false, false, false, false, 1500, 4096, 0},
+    {"64-bit sums, 7 steps a call", 3300, 30, 4, 9, 2000, 9000, 4, true, false, true, true, 300, 7, 0},
+    {"more ranks than neurons", 3, 2, 1, 2, 2000, 2000, 0, false, false, false, false, 300, 4096, 0},
+    {"everybody fires, mutes", 5000, 60, 1, 2, 9, -5, 0, false, true, false, false, 200, 4096, 0},
+    {"200,000 or less a rank", 400000, 6, 2, 8, 4000, 9000, 4, false, true, false, false, 150, 4096, 0},
+    {"not in registers, one rank empty", 400000, 6, 2, 8, 4000, 9000, 4, false, true, false, true, 60, 4096,
+     0},
+    {"the same, delays 1..8", 400000, 6, 1, 8, 4000, 9000, 4, false, false, false, true, 60, 4096, 0},
+    {"overflow", 900, 20, 1, 3, 30000, 2000000000, 3, true, false, false, false, 400, 4096, 0},
+    {"overflow, delays 4..6", 900, 20, 4, 6, 30000, 2000000000, 3, false, true, true, false, 400, 4096, 0},
+    /* the others hear of it before a barrier, or only behind one */
+    {"overflow of one neuron, step 40", 900, 20, 4, 6, 200, 2000000000, 3, false, false, false, false, 90,
+     4096, 40},
+    {"overflow of one neuron, step 41", 900, 20, 4, 6, 200, 2000000000, 3, false, false, false, false, 90,
+     4096, 41},
+    {"overflow of one neuron, step 42", 900, 20, 4, 6, 200, 2000000000, 3, false, false, true, false, 90,
+     4096, 42},
 };
 
 static struct lif_edges edges_of(const struct net_case *c) {
@@ -57,15 +68,17 @@ static void silence(struct lif_net *net) {
   }
 }
 
-enum { N_STIMULI = 3 };
+enum { N_STIMULI = 4 };
 
 static void drive(const struct net_case *c, const struct lif_net *net, struct lif_stimulus *stimulus) {
   nodeid *every = NEW(nodeid, c->n);
   for (gidx i = 0; i < c->n; i++) every[i] = i;
-  const int32_t kick = c->threshold > 1000 ? c->threshold / 2 : 100;
+  const int32_t kick = c->lone > 0 ? 1000 : c->threshold > 1000 ? c->threshold / 2 : 100;
   stimulus[0] = lif_poisson(net, 0, c->n, every, 0, INT64_MAX, 0.05, kick);
   stimulus[1] = lif_current(net, 1, c->n / 3 + 1, every, 20, 200, kick / 20);
   stimulus[2] = lif_listed(net, 2, c->n / 2 + 1, every, 4, (int64_t[]){0, 1, 77, 78});
+  const int64_t lone = c->lone > 0 ? c->lone : INT64_MAX;
+  stimulus[3] = lif_current(net, 3, 1, every, lone - 1, lone, 1500000000);
   mem_free(every);
 }
 
@@ -177,7 +190,6 @@ int main(int argc, char **argv) {
   const struct transport *via = !strcmp(name, "nccl")   ? &transport_nccl
                                 : !strcmp(name, "peer") ? &transport_peer
                                                         : &transport_staged;
-  setenv("FASCICLE_NCCL_SPIKES", "1", 1); /* nccl: the road between devices, not the host's */
   CHECK_FINE(backend_cuda.start(world.rank));
   CHECK_FINE(via->open(&world));
   int failed = 0;
