@@ -4,7 +4,6 @@
 #include "nccl_road.h"
 #include "peer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { RECORDED = 32 }; /* batches in a recorded sequence */
@@ -67,15 +66,11 @@ static void open_batches(struct lif_road *road) {
   road->arrived = GPU_ZERO(unsigned long long, 3 * (RECORDED + 1));
 }
 
-/* Not yet measured right on machines with several GPUs since it was last changed: only for those who ask. */
-static bool over_nccl(const struct comm *comm) {
-  int64_t asked = getenv("FASCICLE_NCCL_SPIKES") != NULL;
-  comm_min_i64(comm, &asked, 1); /* a variable may not reach all hosts */
-  return asked;
-}
-
 struct lif_road *lif_road_open(const struct comm *comm, const struct lif_device *d, const int64_t *first) {
-  if (!nccl_joins(comm) || (!nccl_peer(comm) && !over_nccl(comm))) return NULL;
+  if (!nccl_joins(comm)) return NULL;
+  int64_t fits = lif_link_fits();
+  comm_min_i64(comm, &fits, 1);
+  if (!fits) return NULL;
   struct lif_road *road = NEW_ZERO(struct lif_road, 1);
   const bool direct = nccl_peer(comm);
   road->comm = comm;
