@@ -1,8 +1,8 @@
 #include "peer.h"
+#include "log.h"
 #include "mem.h"
 #include "rows.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -58,14 +58,16 @@ static bool allocation_of(const void *at, char **base, size_t *size) {
   return true;
 }
 
-static uint64_t allocation_id(const void *at) {
+/* Its id; false when the driver has no function for it. */
+static bool allocation_id(const void *at, uint64_t *id) {
   enum { BUFFER_ID = 7 }; /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
   typedef int attribute_of(void *, int, unsigned long long);
-  unsigned long long id = 0;
+  unsigned long long found = 0;
   static attribute_of *attribute;
   if (!attribute) attribute = (attribute_of *)(uintptr_t)driver_call("cuPointerGetAttribute");
-  if (attribute && at) attribute(&id, BUFFER_ID, (unsigned long long)(uintptr_t)at);
-  return id;
+  if (attribute && at) attribute(&found, BUFFER_ID, (unsigned long long)(uintptr_t)at);
+  *id = found;
+  return attribute != NULL;
 }
 
 static bool same_host(const struct comm *comm) {
@@ -84,15 +86,17 @@ static bool map_array(const struct comm *comm, void *at, int64_t stride, struct 
   char *base = NULL;
   size_t size = 0;
   mine.empty = !at;
-  mine.good =
-      !at || (allocation_of(at, &base, &size) && cudaIpcGetMemHandle(&mine.memory, base) == cudaSuccess);
-  mine.offset = at ? (char *)at - base : 0;
+  uint64_t id;
+  const bool has_id = allocation_id(at, &id);
+  mine.good = !at || (has_id && allocation_of(at, &base, &size) &&
+                      cudaIpcGetMemHandle(&mine.memory, base) == cudaSuccess);
+  mine.offset = base ? (char *)at - base : 0;
   if (at && mine.good) gpu_export(gpu_array_at(base));
   comm_gather(comm, &mine, sizeof mine, all);
   *m = (struct peer_map){.mine = at,
-                         .array = at ? gpu_array_at(base) : NULL,
+                         .array = base ? gpu_array_at(base) : NULL,
                          .bytes = size - (size_t)mine.offset,
-                         .id = allocation_id(at),
+                         .id = id,
                          .stride = stride,
                          .theirs = NEW_ZERO(char *, comm->size),
                          .opened = NEW_ZERO(void *, comm->size),
@@ -113,8 +117,12 @@ static bool map_array(const struct comm *comm, void *at, int64_t stride, struct 
 }
 
 static void unmap(struct peer_map *m, int size) {
+  cudaError_t code;
   for (int r = 0; r < size; r++)
-    if (m->opened[r]) cudaIpcCloseMemHandle(m->opened[r]);
+    if (m->opened[r] && (code = cudaIpcCloseMemHandle(m->opened[r])) != cudaSuccess) {
+      log_warning("rank %d's GPU memory stays mapped: %s", r, cudaGetErrorString(code));
+      cudaGetLastError(); /* nothing depends on it */
+    }
   mem_free(m->theirs), mem_free(m->opened), mem_free(m->their_stride);
 }
 
@@ -172,7 +180,8 @@ static void drop_freed(struct peer_link *l, const struct comm *comm, cudaStream_
  */
 static const struct peer_map *map_of(struct peer_link *l, const struct comm *comm, void *at, int64_t stride,
                                      cudaStream_t stream) {
-  const uint64_t id = allocation_id(at);
+  uint64_t id;
+  allocation_id(at, &id); /* told before, or there were no maps */
   for (int i = 0; i < l->n_maps; i++) {
     const struct peer_map *m = &l->map[i];
     if ((char *)at >= m->mine && (char *)at < m->mine + m->bytes && m->id == id) return m;

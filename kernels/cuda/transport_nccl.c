@@ -15,11 +15,8 @@
 #include <nccl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 struct nccl_state {
   ncclComm_t nccl;
@@ -43,14 +40,16 @@ static void check_nccl_at(const char *file, int line, ncclResult_t code, const c
 
 /* ---- open and close ---- */
 
-/* Errors of transfers that run beside us show up here: a dead peer must end the job, not stall it. */
+/* Errors of transfers that run beside us show up here: a dead peer must end the job, not stall it. On its own
+ * host a peer's end is seen and explained by others first. */
 static void *watch(void *self) {
   struct nccl_state *s = self;
-  const struct timespec pause = {0, 500000000};
+  const struct timespec pause = {0, 500000000}, turn = {1, 0};
   while (!atomic_load(&s->closing)) {
     ncclResult_t error = ncclSuccess;
     if (ncclCommGetAsyncError(s->nccl, &error) == ncclSuccess && error != ncclSuccess &&
         error != ncclInProgress) {
+      nanosleep(&turn, NULL);
       nccl_messages_flush();
       DIE(EXIT_RUNTIME, "NCCL: an exchange failed in '%s': %s (%s)", watchdog_place(),
           ncclGetErrorString(error), ncclGetLastError(s->nccl));
@@ -62,6 +61,7 @@ static void *watch(void *self) {
 
 static void join(struct comm *comm, struct nccl_state *s) {
   ncclUniqueId id;
+  pulse("joining the GPUs by NCCL");
   if (comm->rank == 0) CHECK_NCCL(NULL, ncclGetUniqueId(&id));
   comm_share(comm, &id, sizeof id, 0);
   CHECK_NCCL(NULL, ncclCommInitRank(&s->nccl, comm->size, id, comm->rank));
