@@ -41,7 +41,7 @@ def clear(before):
 
 
 def ends(words, n, draw, whole):
-    """Whether the signal came in time."""
+    """Whether the signal came in time: when the verb listened and was not over."""
     before = names()
     process = start(words, n)
     pids = ranks_of(process, n)
@@ -59,6 +59,8 @@ def ends(words, n, draw, whole):
         return False
     what = f"{words[:4]} on {n} ranks, signal {number} to {len(heard)}:"
     said = [line for line in open(path("log")) if line.startswith("fascicle:") and "warning" not in line]
+    if code in (-number, 128 + number) and not said and names() == before:
+        return False  # it came before the program had begun to listen
     check(code == 1 and took < LIMIT + (LAUNCHER if n > 1 else 0), what, "code", code, "after", took, "saying", said)
     check(len(said) == 1 and "stopped on request" in said[0], what, said)
     check(names() == before, what, names() - before)
@@ -70,7 +72,12 @@ def disturb(times, *words, seed=1):
     good(*words)
     whole = time.time() - begun
     clear(before)
-    check(any([ends(words, n, draw, whole) for n in (1, 2) for _ in range(times)]), words, "was over before each signal")
+    in_time = [ends(words, n, draw, whole) for n in (1, 2) for _ in range(times)]
+    tries = 8
+    while not any(in_time) and tries:  # a quick verb is over, or has not begun to listen, when the signal comes
+        tries -= 1
+        in_time.append(ends(words, 1, draw, whole))
+    check(any(in_time), words, "was over before each signal")
 
 
 def test_convert():
