@@ -36,7 +36,10 @@ resumed to the undisturbed result. A write of HDF5's own tables that fails on on
 the job with 71, and the file never gets its name. *Soak*: resident memory (MiB) of the larger rank at the beginning, at most and at the end of the longest life
 of a process, and its slope there by least squares; results equal to those of an undisturbed run.
 *Fuzzed*: "found" are inputs that ended a process by a crash, a leak, a hang, undefined behaviour or an exit code that is not documented. Those of
-7ff3e22 were three defects, mended since; the inputs that were kept (convert) pass.
+7ff3e22 were three defects, mended since; the inputs that were kept (convert) pass. Those of 436740a: three times numbers that are not finite in a checkpoint
+(refused since); memory that the fuzz target itself took, by writing a million tiny chunks (bounded since, and such files are refused); and once, for graph, a
+damaged heap that was noticed in a later free: it has not come again, neither with that input nor in 9,304 more with HDF5 itself instrumented
+(tests/fuzz/hdf5.sh), and is not explained.
 """
 
 
@@ -64,8 +67,11 @@ def soak(r):
     return f"soak: {r['verb']}", made, f"equal; memory {first} / {most} / {last} MiB over {r['longest_life_s']} s{slope}"
 
 
-def fuzz(r):
-    return f"fuzzed: {r['target']}", f"{r['executions']} inputs, {r['cpu_seconds'] / 60:.1f} CPU-minutes", f"{r['findings']} found"
+def fuzz(target, rows):
+    """All runs of a target in one line, and of the findings when they were: COUNT at COMMIT."""
+    minutes, found = sum(r["cpu_seconds"] for r in rows) / 60, [f"{r['findings']} at {r.get('commit', '?')}" for r in rows if r["findings"]]
+    much = f"{sum(r['executions'] for r in rows)} inputs, {minutes:.1f} CPU-minutes in {len(rows)} runs"
+    return f"| fuzzed: {target} | {much} | found {', '.join(found) or 'none'} | | {rows[-1].get('date', '')} | to {rows[-1].get('commit', '')} |\n"
 
 
 def page():
@@ -74,9 +80,8 @@ def page():
         what, much, outcome = {"kills": kills, "faults": faults, "soak": soak}[r["kind"]](r)
         text += f"| {what} | {much} | {outcome} | {r['seed']} | {r['date']} | {r['commit']} |\n"
     rows = lines(HERE.parent / "fuzz" / "RESULTS.jsonl")
-    for r in rows:
-        what, much, outcome = fuzz(r)
-        text += f"| {what} | {much} | {outcome} | | {r.get('date', '')} | {r.get('commit', '')} |\n"
+    for target in sorted({r["target"] for r in rows}):
+        text += fuzz(target, [r for r in rows if r["target"] == target])
     if rows:
         text += f"| fuzzed, all | {sum(r['executions'] for r in rows)} inputs, {sum(r['cpu_seconds'] for r in rows) / 3600:.1f} CPU-hours | | | | |\n"
     soaked = sum(r["seconds"] for r in lines(HERE / "results.jsonl") if r["kind"] == "soak")
