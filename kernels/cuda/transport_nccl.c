@@ -8,15 +8,13 @@
 #include "mem.h"
 #include "nccl_messages.h"
 #include "nccl_road.h"
+#include "nccl_watch.h"
 #include "peer.h"
 #include "rows.h"
 #include "watchdog.h"
 
 #include <nccl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct nccl_state {
   ncclComm_t nccl;
@@ -26,8 +24,7 @@ struct nccl_state {
   struct peer_link *peer; /* halo rows go this way where all ranks are on one host; NULL: through NCCL */
   float *segment;         /* [size][segment_floats] */
   int64_t segment_floats;
-  pthread_t watcher;
-  atomic_bool closing;
+  struct nccl_watch watch;
 };
 
 static void check_nccl_at(const char *file, int line, ncclResult_t code, const char *call, ncclComm_t comm) {
@@ -39,25 +36,6 @@ static void check_nccl_at(const char *file, int line, ncclResult_t code, const c
 #define CHECK_NCCL(comm, call) check_nccl_at(__FILE__, __LINE__, (call), #call, (comm))
 
 /* ---- open and close ---- */
-
-/* Errors of transfers that run beside us show up here: a dead peer must end the job, not stall it. On its own
- * host a peer's end is seen and explained by others first. */
-static void *watch(void *self) {
-  struct nccl_state *s = self;
-  const struct timespec pause = {0, 500000000}, turn = {1, 0};
-  while (!atomic_load(&s->closing)) {
-    ncclResult_t error = ncclSuccess;
-    if (ncclCommGetAsyncError(s->nccl, &error) == ncclSuccess && error != ncclSuccess &&
-        error != ncclInProgress) {
-      nanosleep(&turn, NULL);
-      nccl_messages_flush();
-      DIE(EXIT_RUNTIME, "NCCL: an exchange failed in '%s': %s (%s)", watchdog_place(),
-          ncclGetErrorString(error), ncclGetLastError(s->nccl));
-    }
-    nanosleep(&pause, NULL);
-  }
-  return NULL;
-}
 
 static void join(struct comm *comm, struct nccl_state *s) {
   ncclUniqueId id;
@@ -71,7 +49,7 @@ static void join(struct comm *comm, struct nccl_state *s) {
   CHECK_CUDA(cudaStreamCreateWithPriority(&s->stream, cudaStreamNonBlocking, greatest));
   CHECK_CUDA(cudaEventCreateWithFlags(&s->ready, cudaEventDisableTiming));
   CHECK_CUDA(cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming));
-  if (pthread_create(&s->watcher, NULL, watch, s)) DIE(EXIT_RUNTIME, "cannot start the NCCL watcher thread");
+  nccl_watch_start(&s->watch, s->nccl);
 }
 
 static void open_with(struct comm *comm, const struct transport *transport) {
@@ -110,8 +88,7 @@ static struct status open_near(struct comm *comm) {
 static void close_nccl(struct comm *comm) {
   struct nccl_state *s = comm->via_state;
   if (comm->size > 1) {
-    atomic_store(&s->closing, true);
-    pthread_join(s->watcher, NULL);
+    nccl_watch_stop(&s->watch);
     CHECK_CUDA(cudaStreamSynchronize(s->stream));
     CHECK_NCCL(s->nccl, ncclCommDestroy(s->nccl));
     CHECK_CUDA(cudaEventDestroy(s->ready));
