@@ -101,7 +101,7 @@ with tempfile.TemporaryDirectory() as work:
     with open(config, "w") as file:
         json.dump({"threshold": 1000, "decay_shifts": [2], "refractory_steps": 5, "stimulus": [
             {"neurons": {"indices": [NODES - 2]}, "kind": "spikes", "steps": [1]}]}, file)
-    facts = json.loads(done(FASCICLE, "simulate", path, "--config", config, "--steps", "6", "--residency", "streamed", "--device", "cpu", "--output",
+    facts = json.loads(done(FASCICLE, "simulate", path, "--config", config, "--steps", "6", "--residency", "streamed", "--memory", "1", "--device", "cpu", "--output",
                             f"{work}/run", "--json"))
     assert facts["spikes"] == 2, facts
 # What a graph of a mouse's brain takes, by the plan: more than 32 bits of everything.

@@ -39,7 +39,8 @@ def budget(work, config):
                          'stimulus=[{"neurons": "all", "kind": "spikes", "steps": [3, 11]}]')
     assert facts["spikes"] >= 20000, facts  # each neuron twice: all 24 MB of edges went by
     held = least["bytes"]["edges held at a time"]
-    assert held < 5e6 and active - quiet < held + 3e6, (active, quiet, held)
+    spare = 12e6 if "TEST_SANITIZED" in os.environ else 3e6
+    assert held < 5e6 and active - quiet < held + spare, (active, quiet, held)
     disk(graph, words, work)
 
 

@@ -27,7 +27,7 @@ def run(ranks, *words, code=0, threads=1):
     """Run the program; fail with its words when the exit code is another."""
     env = dict(os.environ, OMP_NUM_THREADS=str(threads))
     done = subprocess.run([RANKS, str(ranks), FASCICLE, *map(str, words)], capture_output=True, text=True, env=env,
-                          timeout=110)
+                          timeout=900 if "TEST_SANITIZED" in os.environ else 110)
     if done.returncode != code:
         sys.exit(f"{words}: code {done.returncode}, wanted {code}\n{done.stdout}{done.stderr}")
     return done
