@@ -1,7 +1,7 @@
 #!/bin/bash
 # tests/run.sh: install what is missing, build, and pass every test. Two builds: an optimised one that runs the whole suite, and
 # a checked one (active invariants, poisoned memory, AddressSanitizer and UBSan) that runs the unit tests again (`ctest --test-dir build-checked -j 4`
-# runs all others so too, in ten minutes more); and a short look for races and fuzz run.
+# runs most others so too, in ten minutes more; test_train_learns takes far longer); and a short look for races and fuzz run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=../jobs/env.sh
