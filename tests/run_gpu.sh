@@ -79,6 +79,7 @@ checks() {
   fi
   step "LIF, simulate against the CPU" simulate_like_the_cpu
   step "LIF against the CPU, 10,000 steps at full size too" gpu_test_lif full
+  step "LIF as on a GPU of 99 kB shared memory a block" env FASCICLE_SHARED_BYTES=101376 gpu_test_lif
   step "training against the CPU" train_like_the_cpu
   library=$(dirname "$(command -v fascicle)")/libfascicle.so
   step "libfascicle on PyTorch tensors" env LIBFASCICLE="$library" python3 "$here/gpu/capi.py"

@@ -11,6 +11,7 @@
 
 static cudaStream_t stream;
 static int processors;
+static size_t shared_bytes;
 static int64_t held, most;
 
 void gpu_check_at(const char *file, int line, cudaError_t code, const char *call) {
@@ -38,6 +39,22 @@ static struct status check_way(void) {
                  PERSIST_WAY, way);
 }
 
+/* What a block can have, or less where the environment asks for it: how a smaller GPU would go. */
+static struct status find_shared_bytes(int device) {
+  int whole;
+  CHECK_CUDA(cudaDeviceGetAttribute(&whole, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  shared_bytes = (size_t)whole;
+  const char *asked = getenv(GPU_SHARED_BYTES);
+  if (!asked) return fine();
+  char *end;
+  const long long bytes = strtoll(asked, &end, 10);
+  if (end == asked || *end || bytes <= 0)
+    return failure(EXIT_USAGE, "%s=%s in the environment: a number of bytes is wanted, or unset it",
+                   GPU_SHARED_BYTES, asked);
+  if (bytes < whole) shared_bytes = (size_t)bytes;
+  return fine();
+}
+
 struct status gpu_start(int local_rank) {
   TRY(check_way());
   int n = 0;
@@ -47,6 +64,7 @@ struct status gpu_start(int local_rank) {
   const cudaError_t code = try_device(local_rank % n);
   if (code != cudaSuccess) return no_device(cudaGetErrorString(code));
   CHECK_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, local_rank % n));
+  TRY(find_shared_bytes(local_rank % n));
   CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   return fine();
 }
@@ -87,10 +105,7 @@ int gpu_processors(void) {
 }
 
 size_t gpu_shared_bytes(void) {
-  int device, bytes;
-  CHECK_CUDA(cudaGetDevice(&device));
-  CHECK_CUDA(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  return (size_t)bytes;
+  return shared_bytes;
 }
 
 /* ---- memory ---- */

@@ -22,7 +22,11 @@ cudaStream_t gpu_stream(void);
 
 /* Streaming multiprocessors of the chosen device. */
 int gpu_processors(void);
-size_t gpu_shared_bytes(void); /* shared memory that a block can have */
+
+/* Shared memory that a block can have. FASCICLE_SHARED_BYTES in the environment makes it less, so that what
+ * runs on smaller GPUs (101376 on many, 166912 on an A100) can be tested on a large one. */
+#define GPU_SHARED_BYTES "FASCICLE_SHARED_BYTES"
+size_t gpu_shared_bytes(void);
 
 /* n elements of `bytes` each in device memory, zeroed; NULL when n is 0. Running out is fatal. Counted. */
 void *gpu_zero(int64_t n, size_t bytes);

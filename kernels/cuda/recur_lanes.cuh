@@ -48,6 +48,16 @@ template <> struct word_of<4> { typedef uint32_t type; };
 template <> struct word_of<8> { typedef uint2 type; };
 template <> struct word_of<16> { typedef uint4 type; };
 
+/* Where a lane's share of row 0 begins. Its bits are hidden from the compiler, so that the place of another
+ * row takes one multiplication and addition of 64 bits, not the sum of row, column and base by parts. */
+template <class L, class T>
+__device__ __forceinline__ const T *lane_share(const T *rows, int lane, columns c) {
+  const T *mine = rows + (L::MASK ? c.first : 0) + lane * L::V;
+  asm("" : "+l"(mine));
+  __builtin_assume(__isGlobal(mine));
+  return mine;
+}
+
 /* One lane's share of a row of T (float, __half, __nv_bfloat16) as it came from memory. */
 template <class L, class T> struct fetched {
   static constexpr int RUN = L::V * (int)sizeof(T);   /* bytes of a run */
@@ -61,7 +71,12 @@ template <class L, class T> struct fetched {
   }
 
   __device__ __forceinline__ fetched(const T *base, int64_t row, int lane, columns c) : fetched() {
-    const T *at = base + row * (L::MASK ? c.batch : L::G * L::N) + (L::MASK ? c.first : 0) + lane * L::V;
+    read(base + (L::MASK ? c.first : 0) + lane * L::V, row, lane, c);
+  }
+
+  /* mine: where the lane's share of row 0 begins. What a layout masks stays as it is. */
+  __device__ __forceinline__ void read(const T *mine, int64_t row, int lane, columns c) {
+    const T *at = mine + row * (L::MASK ? c.batch : L::G * L::N);
 #pragma unroll
     for (int r = 0; r < L::R; r++) {
       if (L::MASK && c.first + (r * L::G + lane) * L::V >= c.batch) continue;

@@ -12,12 +12,10 @@
 struct recur_item *recur_plan(const eidx *ptr, const uint32_t *padded, lidx first, lidx n_rows,
                               struct recur_shape_on_device shape, int chunk, int *n_blocks);
 
-/* Edges per group: `least` where the graph is small, so that all multiprocessors are busy; more where it is
- * large. One or two lanes take less than `least`; where edges stand in lines twice as many did best. */
-enum {
-  RECUR_IN_CHUNK = 48,
-  RECUR_OUT_CHUNK = 64
-}; /* least, forward and backward; measured, see VERSIONS.md */
-int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape, int least);
+/* Edges per group: few where the graph is small, so that all multiprocessors are busy, and fewer with one or
+ * two lanes; more where it is large, and twice or four times as many where a round has 16 edges. Measured,
+ * see VERSIONS.md. */
+enum recur_pass { RECUR_FORWARD, RECUR_BACKWARD };
+int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape, enum recur_pass pass);
 
 #endif

@@ -118,7 +118,7 @@ static bool is_narrow(const struct graph *g) {
 static void in_to_device(struct recur_device *d, const struct recur_net *net,
                          struct recur_shape_on_device shape) {
   const struct graph *g = net->graph;
-  const int chunk = recur_chunk(d->n_near + d->n_far, gpu_processors(), shape, RECUR_IN_CHUNK);
+  const int chunk = recur_chunk(d->n_near + d->n_far, gpu_processors(), shape, RECUR_FORWARD);
   const bool split = g->n_halo > 0, narrow = is_narrow(g);
   uint32_t n = 0, *near = pad_rows(g->near.row_ptr, g->n_own, &n),
            *far = split ? pad_rows(g->far.row_ptr, g->n_own, &n) : NULL;
@@ -140,7 +140,7 @@ static void in_to_device(struct recur_device *d, const struct recur_net *net,
 static void out_to_device(struct recur_device *d, const struct recur_net *net,
                           struct recur_shape_on_device shape) {
   const struct graph *g = net->graph;
-  const int chunk = recur_chunk(d->n_near + d->n_far, gpu_processors(), shape, RECUR_OUT_CHUNK);
+  const int chunk = recur_chunk(d->n_near + d->n_far, gpu_processors(), shape, RECUR_BACKWARD);
   const bool narrow = is_narrow(g);
   struct recur_by_source s = recur_by_source(g);
   uint32_t n = 0, *padded = pad_rows(s.ptr, g->n_own + g->n_halo, &n), *edge = NEW(uint32_t, n);

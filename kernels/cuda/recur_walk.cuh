@@ -6,19 +6,38 @@
 
 namespace recur {
 
-/* Words of EDGES neighbouring edges in one load. Several at once fill a sector and pass by the first cache,
- * for edges are read once a microstep and shall not push out the states; single ones come back for the rest.
- */
-template <int EDGES, class WORD> __device__ __forceinline__ WORD load_word(const WORD *at) {
-  return EDGES > 1 ? __ldcg(at) : __ldg(at);
+/* How edges are read, once a microstep: single ones through the first cache, for neighbours come back for the
+ * rest of the sector; several at once fill a sector and pass by it, so as not to push out states. STREAM:
+ * they shall not push out states and gradients from the second cache either. */
+enum reading { BY_ONE, BY_FEW, STREAM };
+
+__device__ __forceinline__ uint64_t evict_first() {
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+__device__ __forceinline__ uint2 load_streamed(const uint2 *at) {
+  uint2 w;
+  asm volatile("ld.global.cg.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
+               : "=r"(w.x), "=r"(w.y)
+               : "l"(at), "l"(evict_first()));
+  return w;
+}
+
+template <reading HOW, class WORD> __device__ __forceinline__ WORD load_word(const WORD *at) {
+  if constexpr (HOW == STREAM)
+    return load_streamed(at);
+  else
+    return HOW == BY_FEW ? __ldcg(at) : __ldg(at);
 }
 
 template <int EDGES> struct few_floats { float x[EDGES]; };
 
-template <int EDGES> __device__ __forceinline__ few_floats<EDGES> load_floats(const float *at) {
+template <int EDGES, reading HOW> __device__ __forceinline__ few_floats<EDGES> load_floats(const float *at) {
   typedef typename word_of<4 * EDGES>::type word;
   few_floats<EDGES> f;
-  const word w = load_word<EDGES>((const word *)at);
+  const word w = load_word<HOW>((const word *)at);
 #pragma unroll
   for (int i = 0; i < EDGES; i++) f.x[i] = __uint_as_float(((const uint32_t *)&w)[i]);
   return f;
@@ -47,19 +66,21 @@ template <int EDGES> __device__ __forceinline__ void add_floats(float *at, const
 
 template <int EDGES> struct few_columns { int x[EDGES]; };
 
-template <int EDGES> __device__ __forceinline__ few_columns<EDGES> load_columns(const int32_t *at) {
+template <int EDGES, reading HOW>
+__device__ __forceinline__ few_columns<EDGES> load_columns(const int32_t *at) {
   typedef typename word_of<4 * EDGES>::type word;
   few_columns<EDGES> f;
-  const word w = load_word<EDGES>((const word *)at);
+  const word w = load_word<HOW>((const word *)at);
 #pragma unroll
   for (int i = 0; i < EDGES; i++) f.x[i] = (int)((const uint32_t *)&w)[i];
   return f;
 }
 
-template <int EDGES> __device__ __forceinline__ few_columns<EDGES> load_columns(const uint16_t *at) {
+template <int EDGES, reading HOW>
+__device__ __forceinline__ few_columns<EDGES> load_columns(const uint16_t *at) {
   typedef typename word_of<2 * EDGES>::type word;
   few_columns<EDGES> f;
-  const word w = load_word<EDGES>((const word *)at);
+  const word w = load_word<HOW>((const word *)at);
 #pragma unroll
   for (int i = 0; i < EDGES; i++) f.x[i] = ((const uint16_t *)&w)[i];
   return f;
@@ -86,6 +107,10 @@ template <class L, class INDEX, class T> struct walk {
   few_floats<L::EDGES> next_value; /* only where edges stand in lines */
 
   static constexpr bool LINES = in_lines<L, INDEX>;
+  /* pairs of 32-bit columns: the layout of large graphs at 32 columns, where it was measured */
+  static constexpr reading HOW = L::EDGES == 1                         ? BY_ONE
+                                 : L::EDGES == 2 && sizeof(INDEX) == 4 ? STREAM
+                                                                       : BY_FEW;
 
   __device__ __forceinline__ bool ours(uint32_t edge) const { return edge < row_end; }
 
@@ -100,7 +125,7 @@ template <class L, class INDEX, class T> struct walk {
     few_columns<L::EDGES> f;
 #pragma unroll
     for (int i = 0; i < L::EDGES; i++) f.x[i] = -1;
-    if (ours(at)) f = load_columns<L::EDGES>(col + at);
+    if (ours(at)) f = load_columns<L::EDGES, HOW>(col + at);
 #pragma unroll
     for (int i = 0; i < L::EDGES; i++) next.x[i] = ours(at + i) ? f.x[i] : -1;
   }
@@ -120,6 +145,7 @@ template <class L, class INDEX, class T> struct walk {
   template <bool GRADIENT>
   __device__ __forceinline__ void run(const T *x, columns c, int lane, const piece<L> &own, float *gradient,
                                       piece<L> &acc) {
+    const T *const mine = lane_share<L>(x, lane, c);
     for (int t = 0; t < rounds; t++) {
       const few_columns<L::EDGES> now = next;
       const bool any = ours(at);
@@ -127,7 +153,7 @@ template <class L, class INDEX, class T> struct walk {
       if constexpr (LINES)
         v = next_value;
       else if (any)
-        v = load_floats<L::EDGES>(value + at);
+        v = load_floats<L::EDGES, HOW>(value + at);
       float *const there = gradient + at;
 #pragma unroll
       for (int i = 0; i < L::EDGES; i++)
@@ -135,7 +161,7 @@ template <class L, class INDEX, class T> struct walk {
       at += stride;
       fetch();
 #pragma unroll
-      for (int h = 0; h < L::TURNS; h++) turn<GRADIENT>(h, now, v, dv, x, c, lane, own, acc);
+      for (int h = 0; h < L::TURNS; h++) turn<GRADIENT>(h, now, v, dv, mine, c, lane, own, acc);
       if constexpr (GRADIENT)
         if (any) add_floats<L::EDGES>(there, dv);
     }
@@ -169,13 +195,13 @@ private:
   template <bool GRADIENT>
   static __device__ __forceinline__ void
   turn(int h, const few_columns<L::EDGES> &now, const few_floats<L::EDGES> &v, few_floats<L::EDGES> &dv,
-       const T *x, columns c, int lane, const piece<L> &own, piece<L> &acc) {
+       const T *mine, columns c, int lane, const piece<L> &own, piece<L> &acc) {
     const int slot = h / L::SHARED * L::LOADS, share = h % L::SHARED;
     fetched<L, T> in[L::TURN];
 #pragma unroll
     for (int u = 0; u < L::TURN; u++) {
       const int from = __shfl_sync(ALL, now.x[slot + u % L::LOADS], u / L::LOADS * L::SHARED + share, L::G);
-      if (from >= 0) in[u] = fetched<L, T>(x, from, lane, c);
+      if (from >= 0) in[u].read(mine, from, lane, c);
     }
     float dot[L::TURN];
 #pragma unroll

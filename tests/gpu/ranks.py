@@ -297,6 +297,9 @@ def check_programs():
         if "rules" in sections and fits(10, f"LIF against one CPU rank: {t}"):
             done = run(R, "gpu_test_lif_ranks", t)
             check(": 0 of " in done.stdout, f"LIF against one CPU rank: {t}:", *done.stdout.splitlines()[-1:])
+    if "rules" in sections and "peer" in transports and fits(8, "LIF as on GPUs with the shared memory of an A100"):
+        done = run(R, "env", "FASCICLE_SHARED_BYTES=166912", "gpu_test_lif_ranks", "peer")
+        check(": 0 of " in done.stdout, "LIF as on GPUs with the shared memory of an A100:", *done.stdout.splitlines()[-1:])
 
 
 def check_all_else():
