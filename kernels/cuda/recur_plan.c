@@ -9,7 +9,8 @@ int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape
   int chunk = least < LANE_CHUNK * shape.lanes ? least : LANE_CHUNK * shape.lanes;
   while (chunk < MOST_CHUNK && 4 * chunk * groups <= n_edges)
     chunk = chunk * 2 < MOST_CHUNK ? chunk * 2 : MOST_CHUNK;
-  return chunk * (shape.lines && pass == RECUR_FORWARD ? 4 : shape.round == RECUR_PAD ? 2 : 1);
+  if (n_edges <= RECUR_SMALL || shape.round != RECUR_PAD) return chunk;
+  return chunk * (shape.lines && pass == RECUR_FORWARD ? 4 : 2);
 }
 
 struct bin {

@@ -12,9 +12,11 @@
 struct recur_item *recur_plan(const eidx *ptr, const uint32_t *padded, lidx first, lidx n_rows,
                               struct recur_shape_on_device shape, int chunk, int *n_blocks);
 
+enum { RECUR_SMALL = 2500000 }; /* edges: up to so many leave multiprocessors waiting for work */
+
 /* Edges per group: few where the graph is small, so that all multiprocessors are busy, and fewer with one or
- * two lanes; more where it is large, and twice or four times as many where a round has 16 edges. Measured,
- * see VERSIONS.md. */
+ * two lanes; more where it is large, and then twice or four times as many where a round has 16 edges.
+ * Measured, see VERSIONS.md. */
 enum recur_pass { RECUR_FORWARD, RECUR_BACKWARD };
 int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape, enum recur_pass pass);
 

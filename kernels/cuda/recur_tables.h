@@ -6,10 +6,7 @@
 #include "recur_backend.h"
 #include "recur_device.h"
 
-enum {
-  RECUR_NARROW = 65536, /* up to so many rows have 16-bit indices */
-  RECUR_SMALL = 2500000 /* edges: a graph of narrow rows that leaves multiprocessors waiting for work */
-};
+enum { RECUR_NARROW = 65536 }; /* up to so many rows have 16-bit indices */
 
 /* Fills the tables of d (walks, pointers, slots, order of edges) and n_in_edges, n_out_edges, for the sizes
  * that stand in it already. Without net->want_gradient what the backward pass needs is left out. */
