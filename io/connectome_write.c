@@ -215,8 +215,8 @@ static void put_nodes(struct h5_file *h5, const char *population, const struct c
 static void put_index(struct h5_file *h5, const char *population, const struct connectome *g,
                       const eidx *row_ptr) {
   char path[CONNECTOME_NAME], second[CONNECTOME_NAME];
-  int64_t(*ranges)[2] = mem_alloc(g->n_nodes, sizeof *ranges),
-  (*edges)[2] = mem_alloc(g->n_nodes, sizeof *edges);
+  int64_t(*ranges)[2] = mem_alloc(g->n_nodes, sizeof *ranges);
+  int64_t(*edges)[2] = mem_alloc(g->n_nodes, sizeof *edges);
   int64_t n = 0;
   for (int64_t node = 0; node < g->n_nodes; node++) {
     const int64_t row = g->row_of_node ? g->row_of_node[node] : node;

@@ -92,7 +92,7 @@ struct status spikes_verify(struct spikes_file *file);
  * ragged ends: then *last is the last step that all ranks hold. */
 struct status spikes_complete(struct spikes_file *const *segment, int n, int64_t *last);
 
-/* Make a file look as if it ended with step `last`. EXIT_INPUT never; local. */
+/* Make a file look as if it ended with step `last`; one that ends before stays as it is. */
 void spikes_cut(struct spikes_file *file, int64_t last);
 
 /* Order segments by (rank, first step). */

@@ -2,8 +2,8 @@
  * Feather (Arrow IPC). The file is read once, front to back, in large blocks; memory does not grow with it.
  * Integers stay integers from the file to the caller: nothing goes through a double.
  *
- *   table_open -> what columns there are -> table_select -> table_next until n = 0 -> table_facts ->
- * table_close
+ *   table_open -> what columns there are -> table_select -> table_next until n = 0
+ *     -> table_facts -> table_close
  *
  * Everything here is local to one rank. Bad input is EXIT_INPUT with one line: file, row (data rows count
  * from 1), column, value, remedy. */

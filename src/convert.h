@@ -16,8 +16,8 @@ struct convert_options {
   const char *delimiter, *node_delimiter, *transmitter_delimiter;
   const char *header, *node_header, *transmitter_header;
   const char *ids; /* auto, numbers, names */
-  const char
-      *node_rule; /* endpoints, listed, superclass, traced; NULL: listed with a node table, else endpoints */
+  /* endpoints, listed, superclass, traced; NULL: listed with a node table, else endpoints */
+  const char *node_rule;
   const char *signs, *duplicates, *self_loops, *isolated, *zero_weights, *repeated_ids;
   const char *scale, *overflow, *underflow;
   struct texts where;
@@ -120,9 +120,8 @@ struct status next_batch(struct table *table, struct table_batch *batch, struct 
 
 /* "key=value" pairs of a column option over the defaults. */
 struct column_choice {
-  char *key;   /* "pre" */
-  char *name;  /* of the column; NULL: none by default; a default may hold several, "body_pre|pre": the first
-                  found */
+  char *key;  /* "pre" */
+  char *name; /* of the column; NULL: none by default. A default may name several: "body_pre|pre", in order */
   bool chosen; /* by the user: then it is one name, and must exist */
 };
 enum { MAX_CHOICES = 32 };

@@ -11,9 +11,8 @@ enum { MOST_ALONE = 4096 };       /* steps between looks at signals where the ba
 
 struct lif_engine {
   struct lif_exchange *exchange;
-  bool joined; /* the backends of all ranks exchange spikes by themselves */
-  struct lif_spikes own,
-      sent; /* of the last batch; `sent` leaves muted neurons out and has arrays of its own */
+  bool joined;                 /* the backends of all ranks exchange spikes by themselves */
+  struct lif_spikes own, sent; /* of the last batch; `sent`: without muted neurons, in arrays of its own */
   int64_t sent_room;
 };
 
@@ -184,10 +183,8 @@ static void batch_together(struct lif_run *run, const struct comm *comm, int n_s
 /* Whether so many steps take seconds at most even if all neurons fire in each: only then do they tell how
  * long others may take. Streamed edges may come from a file. */
 static bool is_window(const struct lif_net *net, bool alone, int64_t n) {
-  enum {
-    ON_GPU = 100000,
-    ON_CPU = 4000
-  }; /* millions of edges in 20 s; measured are 57,000 and 280 a second */
+  /* Millions of edges in 20 s; measured are 57,000 and 280 a second. */
+  enum { ON_GPU = 100000, ON_CPU = 4000 };
   const double millions = (double)n * (double)net->n_edges / 1e6;
   return !net->stream && millions < (alone ? ON_GPU : ON_CPU);
 }

@@ -9,8 +9,8 @@
  *   while (run->step < n_steps) {
  *     lif_batch(run, comm, n_steps - run->step, job_request(&job), &batch);
  *     record(batch.own ...);                            // steps before a fault only
- *     if (batch.fault.step != LIF_NO_FAULT) return lif_fault_status(&batch.fault, body id of
- * batch.fault.node); if (batch.request ...) lif_read(run, &state), write a checkpoint ...
+ *     if (batch.fault.step != LIF_NO_FAULT) return lif_fault_status(&batch.fault, its body id);
+ *     if (batch.request ...) lif_read(run, &state), write a checkpoint ...
  *   }
  *   lif_final_check(run, comm, &fault);                 // once, at the end of the whole run */
 #ifndef FASCICLE_LIF_H
@@ -57,8 +57,8 @@ struct lif_state {
 struct lif_batch {
   int64_t step;
   int n_steps; /* steps that count: less than were made when there is a fault */
-  const struct lif_spikes
-      *own;               /* own spikes of those steps, muted ones too, as rows; valid until the next batch */
+  /* own spikes of those steps, muted ones too, as rows; valid until the next batch */
+  const struct lif_spikes *own;
   int64_t sent;           /* spikes of all ranks that went along their out-edges */
   int64_t events;         /* edges that carried them; the sum over ranks counts */
   int64_t host_events;    /* of these, edges that a device read from host memory */

@@ -21,8 +21,8 @@ struct texts {
 struct option {
   const char *name; /* without the dashes */
   enum option_kind kind;
-  const char
-      *value; /* how help names the value: "FILE", "sum|keep|refuse"; with `|` only these words are taken */
+  /* How help names the value: "FILE", "sum|keep|refuse"; with `|` only these words are taken. */
+  const char *value;
   const char *help;
   void *to;          /* where the value goes; keeps its value (the default) when the option is absent */
   int64_t low, high; /* OPTION_INT: the range, unless both are 0 */

@@ -1,9 +1,10 @@
 /* The folder of a run, the same for every verb that makes one:
  *
  *   config.json                    the configuration as it was used
- *   metrics.jsonl                  one JSON object a line; "record": "run" lines say where the others come
- * from log.txt                        what was said checkpoints/step_00001000.h5   the last K, and the best;
- * `latest` and `best` hold a file's name lock                           while a run works here (runlock.h)
+ *   metrics.jsonl                  one JSON object a line; "record": "run" lines say where others come from
+ *   log.txt                        what was said
+ *   checkpoints/step_00001000.h5   the last K, and the best; `latest` and `best` hold a file's name
+ *   lock                           while a run works here (runlock.h)
  *   again                          the run was asked to stop and can go on: run the same command again
  *
  * All ranks hold the struct; rank 0 of the communicator touches the files. A folder that holds a run is
@@ -31,9 +32,8 @@ struct rundir {
 
 /* Make or take over job->output, lock it, make checkpoints/, open log.txt, remove `again`: it stays removed
  * when the resume is refused further on, so that a job script does not queue what cannot go on. EXIT_USAGE
- * without
- * --output, EXIT_OUTPUT when the folder holds a run or other files, or a run works in it, EXIT_INPUT when a
- * file to go on from is missing: then nothing is made. Agreed. */
+ * without an output, EXIT_OUTPUT when the folder holds a run or other files, or a run works in it, EXIT_INPUT
+ * when a file to go on from is missing: then nothing is made. Agreed. */
 struct status rundir_open(const struct comm *comm, const struct job *job, struct rundir *dir);
 
 /* A folder below for a part of the run (one trial), with checkpoints and metrics of its own; comm may be a

@@ -18,8 +18,8 @@ struct model {
   int64_t *row_ptr; /* [N + 1] */
   int *source;      /* [E] */
   int *in, *out;    /* ascending */
-  double *value, *leak, *bias, *drive, *start,
-      *d_output; /* drive [T][n_in][B], start [N][B], d_output [T][n_out][B] */
+  double *value, *leak, *bias;
+  double *drive, *start, *d_output; /* [T][n_in][B], [N][B], [T][n_out][B] */
 };
 
 struct model_result {

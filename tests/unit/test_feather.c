@@ -1,8 +1,11 @@
 /* ranks: 1 */
 /* io/feather*: values and FlatBuffers by hand. With arguments it is the tool of tests/cli/test_feather.py:
- *   test_feather LIST    each line of LIST: FILE, OUTPUT, then COLUMN:KIND (id, count or text),
- * blank-separated writes to OUTPUT the code and message of the first failure, and the rows that came before
- * it: ids and counts in decimal, texts in hexadecimal. */
+ *
+ *   test_feather LIST
+ *
+ * Each line of LIST: FILE, OUTPUT, then COLUMN:KIND (id, count or text), blank-separated. To OUTPUT go the
+ * code and message of the first failure, and the rows that came before it: ids and counts in decimal, texts
+ * in hexadecimal. */
 #include "check.h"
 #include "feather_value.h"
 #include "mem.h"
