@@ -15,13 +15,11 @@
 static const struct usage usage = {
     .verb = "convert",
     .operands = "",
-    .about =
-        "Tables into a graph artifact. Edges (and nodes, and transmitters) come from Feather (Arrow IPC: "
-        "plain, LZ4, ZSTD) or delimited text (CSV, TSV, blanks; with or without a header). Columns are "
-        "named, or given by position from 1. Ids are 64-bit numbers or names; outer blanks of names and "
-        "labels do not count. Ranks share the reading of the edge table. Every row is kept or dropped for "
-        "one stated reason; the account is printed "
-        "and stored in the artifact.",
+    .about = "Tables into a graph artifact. Edges (and nodes, and transmitters) come from Feather (Arrow "
+             "IPC: plain, LZ4, ZSTD) or delimited text (CSV, TSV, blanks; with or without a header). Columns "
+             "are named, or given by position from 1. Ids are 64-bit numbers or names; outer blanks of names "
+             "and labels do not count. Ranks share the reading of the edge table. Every row is kept or "
+             "dropped for one stated reason; the account is printed and stored in the artifact.",
     .example =
         "  fascicle convert --edges connectome-weights.feather --nodes body-annotations.feather \\\n"
         "    --transmitters body-neurotransmitters.feather --node-rule superclass --output malecns.h5\n"
@@ -68,8 +66,8 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
        "super_class, status)",
        &o->node_columns, 0, 0},
       {"transmitter-columns", OPTION_TEXT, "ROLE=COLUMN,..",
-       "id, label, and label2, label3 for rows whose label before is empty (body, bodyId or "
-       "root_id; consensus_nt, consensusNt or nt_type)",
+       "id, label, and label2, label3 for rows whose label before is empty (body, bodyId or root_id; "
+       "consensus_nt, consensusNt or nt_type)",
        &o->transmitter_columns, 0, 0},
       {"delimiter", OPTION_TEXT, "WORD", delimiters, &o->delimiter, 0, 0},
       {"node-delimiter", OPTION_TEXT, "WORD", "the same for the node table", &o->node_delimiter, 0, 0},

@@ -17,15 +17,12 @@
 static const struct usage usage = {
     .verb = "export",
     .operands = "FILE",
-    .about =
-        "Write a table that needs no knowledge of our order of neurons: rows sorted by presynaptic, then "
-        "postsynaptic neuron, named by their body ids. csv: a graph as "
-        "body_pre,body_post,weight,impulse,delay. "
-        "weights: the trained value of every edge of a run or checkpoint as body_pre,body_post,value, where "
-        "value "
-        "= theta in_degree^(-1/2) is what multiplies the presynaptic state. scx: a graph as a portable .scx "
-        "folder; one that was "
-        "imported from .scx comes back byte for byte.",
+    .about = "Write a table that needs no knowledge of our order of neurons: rows sorted by presynaptic, "
+             "then postsynaptic neuron, named by their body ids. csv: a graph as "
+             "body_pre,body_post,weight,impulse,delay. weights: the trained value of every edge of a run or "
+             "checkpoint as body_pre,body_post,value, where value = theta in_degree^(-1/2) is what "
+             "multiplies the presynaptic state. scx: a graph as a portable .scx folder; one that was "
+             "imported from .scx comes back byte for byte.",
     .example = "  fascicle export graph.h5 --format csv --output edges.csv\n"
                "  fascicle export run --format weights --output weights.csv"};
 

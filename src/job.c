@@ -38,8 +38,7 @@ int job_options(struct job *job, struct option *rows) {
        &job->resume, 0, 0},
       {"checkpoint-every", OPTION_INT, "N",
        "steps between checkpoints; 0: none but at the end, when asked, and at a better evaluation. Without "
-       "it train "
-       "goes by its configuration, and simulate makes none on the way",
+       "it train goes by its configuration, and simulate makes none on the way",
        &job->checkpoint_every, 0, INT64_MAX},
       {"keep", OPTION_INT, "K", "checkpoints kept (3)", &job->keep, 1, 1000000},
       {"max-time", OPTION_REAL, "SECONDS", "then write a checkpoint and leave with code 75", &job->max_time,
@@ -48,8 +47,7 @@ int job_options(struct job *job, struct option *rows) {
        &job->device, 0, 0},
       {"transport", OPTION_TEXT, "auto|mpi|nccl|peer",
        "how ranks talk; peer: straight into the memory of GPUs of one host; auto: peer where that is "
-       "possible, "
-       "else nccl between GPUs, mpi between CPUs",
+       "possible, else nccl between GPUs, mpi between CPUs",
        &job->transport, 0, 0},
       {"parts", OPTION_INT, "P", "ranks that share one copy of the graph; ranks / P copies", &job->parts, 1,
        1 << 24},

@@ -16,13 +16,11 @@ static const struct usage usage = {
     .verb = "plan",
     .operands = "[graph.h5]",
     .about = "Bytes of a rank by item, bytes that travel in a step, predicted time of a step, and the grid "
-             "that fits, for a graph file or "
-             "for one that does not exist yet (--nodes, --edges: sources at random, so the halo is at its "
-             "largest). A job that "
-             "does not fit ends with code 2 and the smallest change that would, after the same table.\n\n"
+             "that fits, for a graph file or for one that does not exist yet (--nodes, --edges: sources at "
+             "random, so the halo is at its largest). A job that does not fit ends with code 2 and the "
+             "smallest change that would, after the same table.\n\n"
              "In training on a split graph the states of halo rows are saved with the others in the forward "
-             "pass, not sent again in the "
-             "backward pass: the gradients of edges from the halo need them.",
+             "pass, not sent again in the backward pass: the gradients of edges from the halo need them.",
     .example = "  fascicle plan graph.h5 --job train --ranks 4\n"
                "  fascicle plan --nodes 211577 --edges 24700000 --job train --ranks 16 --device h200 --set "
                "batch=128\n"
@@ -35,8 +33,8 @@ struct plan_request {
   struct texts set;
   int64_t ranks, parts, per_host, nodes, edges, min_delay, threads, vocabulary, characters;
   double memory_gib, active, far_edges;
-  double nvlink_rate, nvlink_latency, network_rate,
-      network_latency; /* GB/s, microseconds; below 0: the machine's */
+  double nvlink_rate, network_rate;       /* GB/s; 0: the machine's */
+  double nvlink_latency, network_latency; /* microseconds; below 0: the machine's */
   bool as_json;
   struct job job; /* for --exchange */
   struct machine machine;
@@ -369,11 +367,10 @@ static void print_answer(const struct plan_request *r, const struct answer *a) {
   if (a->graph.parts > 1 && trains(r))
     printf("  exchange: %s, %.1f %% of an all-gather needed\n", exchange_name(&a->graph),
            100 * (double)a->graph.needed / ((a->graph.parts - 1) * (double)a->graph.n_nodes));
-  printf(
-      "  a step: %.4g s (work %.4g s; exchanges alone %.4g s); a rank receives %.4g MB from its host, %.4g "
-      "MB by network\n",
-      a->step.total, a->step.compute, a->step.exchange, (double)a->step.bytes_host / 1e6,
-      (double)a->step.bytes_network / 1e6);
+  printf("  a step: %.4g s (work %.4g s; exchanges alone %.4g s); a rank receives %.4g MB from its host, "
+         "%.4g MB by network\n",
+         a->step.total, a->step.compute, a->step.exchange, (double)a->step.bytes_host / 1e6,
+         (double)a->step.bytes_network / 1e6);
   printf("  machine: %s; links %s and network\n", r->machine.about, a->layout.host->name);
 }
 
@@ -396,12 +393,11 @@ static struct status refuse(const struct comm *alone, const struct plan_request 
   }
   plan_graph_free(&other.graph);
   if (!can_count(r, a))
-    return failure(
-        EXIT_USAGE,
-        "plan: a rank would hold %lld rows and %lld edges, more than 2,147,483,647 rows or (on a GPU) "
-        "4,294,901,759 edges; use more --parts",
-        (long long)(plan_largest(&a->graph)->n_own + plan_largest(&a->graph)->n_halo),
-        (long long)(plan_largest(&a->graph)->near + plan_largest(&a->graph)->far));
+    return failure(EXIT_USAGE,
+                   "plan: a rank would hold %lld rows and %lld edges, more than 2,147,483,647 rows or (on a "
+                   "GPU) 4,294,901,759 edges; use more --parts",
+                   (long long)(plan_largest(&a->graph)->n_own + plan_largest(&a->graph)->n_halo),
+                   (long long)(plan_largest(&a->graph)->near + plan_largest(&a->graph)->far));
   return failure(EXIT_USAGE, "plan: a rank needs %.2f GiB and has %.2f GiB; it would fit with %s",
                  (double)a->memory.total / 0x1p30, (double)a->limit / 0x1p30, remedy);
 }

@@ -16,8 +16,7 @@ static const struct usage usage = {
     .operands = "graph.h5",
     .about =
         "Simulate integrate-and-fire neurons wired by a connectome, in integers: the same spikes on any "
-        "number "
-        "of ranks and threads, and with any ordering of the graph.\n\n"
+        "number of ranks and threads, and with any ordering of the graph.\n\n"
         "Each step: input = arrivals due + stimuli; a refractory neuron stays at reset and loses its input; "
         "another adds it, leaks by V -= V >> k for each k of decay_shifts, and fires if V >= threshold.\n\n"
         "The configuration is JSON; threshold and decay_shifts must be there:\n"
@@ -30,11 +29,9 @@ static const struct usage usage = {
         "\"silence\": [{\"neurons\": N, \"mode\": \"output\" or \"remove\"}],\n"
         "\"record\": {\"spikes\": N, \"potential\": {\"neurons\": N, \"every\": 10}}}\n"
         "where N is \"all\" or {\"body_ids\": [..]}, {\"types\": [..]}, {\"names\": [..]}, {\"indices\": "
-        "[..]}. "
-        "jobs/conf/README.md explains each key.\n\n"
+        "[..]}. jobs/conf/README.md explains each key.\n\n"
         "DIR receives spikes.h5 (SONATA), metrics.jsonl, checkpoints/ and trace/. SIGTERM and SIGUSR1 write "
-        "a "
-        "checkpoint and leave with code 75; SIGUSR2 writes one and goes on.",
+        "a checkpoint and leave with code 75; SIGUSR2 writes one and goes on.",
     .example = "  fascicle simulate graph.h5 --config jobs/conf/lif_example.json --steps 1000 --output run\n"
                "  mpirun -n 4 fascicle simulate graph.h5 --config lif.json --steps 100000 \\\n"
                "    --checkpoint-every 10000 --resume auto --output run"};
@@ -56,8 +53,8 @@ static struct status parse(struct simulation *sim, int argc, char **argv) {
       (struct option){"residency",
                       OPTION_TEXT,
                       "auto|resident|streamed",
-                      "where the edges are kept (auto); streamed: in the file, and threads on cores "
-                      "that --threads leaves free read ahead; threads share what they read, ranks do not",
+                      "where the edges are kept (auto); streamed: in the file, and threads on cores that "
+                      "--threads leaves free read ahead; threads share what they read, ranks do not",
                       &sim->residency,
                       0,
                       0};

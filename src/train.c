@@ -21,9 +21,8 @@ static const struct usage usage = {
         "Train a character model whose recurrent core is wired by the graph. Writes the run's folder: "
         "config.json, metrics.jsonl, log.txt, checkpoints. Ranks form parts x replicas: a part holds a range "
         "of neurons, a replica takes its share of the batch. Every key of the configuration has a default: "
-        "jobs/conf/README.md explains them. A run that is stopped by a signal or --max-time "
-        "leaves with code 75 and a checkpoint; the same command with --resume auto goes on, on any number of "
-        "ranks.",
+        "jobs/conf/README.md explains them. A run that is stopped by a signal or --max-time leaves with code "
+        "75 and a checkpoint; the same command with --resume auto goes on, on any number of ranks.",
     .example =
         "  fascicle train graph.h5 --text shakespeare.txt --config jobs/conf/train_larva.json --output run\n"
         "  mpirun -n 4 fascicle train graph.h5 --text shakespeare.txt --output run --parts 2 --resume auto\n"
@@ -78,11 +77,10 @@ static struct status fits(const struct training *t, const struct rnn_shape *shap
   int64_t bytes = rnn_bytes(t->job->backend, &t->network, shape);
   comm_max_i64(t->world, &bytes, 1);
   if (bytes <= t->job->memory_bytes) return fine();
-  return failure(
-      EXIT_USAGE,
-      "training needs %.3g GiB on a rank, %.3g GiB are allowed: use more --parts, a smaller batch or "
-      "steps_per_window, or raise --memory",
-      (double)bytes / gib, (double)t->job->memory_bytes / gib);
+  return failure(EXIT_USAGE,
+                 "training needs %.3g GiB on a rank, %.3g GiB are allowed: use more --parts, a smaller batch "
+                 "or steps_per_window, or raise --memory",
+                 (double)bytes / gib, (double)t->job->memory_bytes / gib);
 }
 
 static struct status open_rnn(struct training *t) {
@@ -217,8 +215,7 @@ static void say_sizes(const struct training *t) {
   const int64_t all =
       own + t->rnn.at.at[MODEL_EMBEDDING + 1] - t->rnn.at.at[MODEL_EMBEDDING] + t->corpus.vocabulary.n;
   log_line("%lld neurons, %lld edges, %lld parameters; %d characters, %lld to learn, %lld to validate; %d "
-           "part%s x "
-           "%d replica%s",
+           "part%s x %d replica%s",
            (long long)t->network.facts.n_nodes, (long long)t->network.facts.n_edges, (long long)all,
            t->corpus.vocabulary.n, (long long)t->corpus.n_train, (long long)t->corpus.n_validation,
            t->grid.parts, t->grid.parts == 1 ? "" : "s", t->grid.replicas, t->grid.replicas == 1 ? "" : "s");

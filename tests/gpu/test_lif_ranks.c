@@ -172,8 +172,7 @@ static int check_case(const struct net_case *c) {
            good ? "equal" : "DIFFERENT");
   for (int k = 0; k < 2 && !good && world.rank == 0; k++)
     printf("  trial %d: %lld spikes, wanted %lld; %lld events, wanted %lld; fault %lld %lld %lld %lld, "
-           "wanted %lld "
-           "%lld %lld %lld\n",
+           "wanted %lld %lld %lld %lld\n",
            k, (long long)got[k].spikes, (long long)wanted[k].spikes, (long long)got[k].events,
            (long long)wanted[k].events, (long long)got[k].fault_step, (long long)got[k].fault_phase,
            (long long)got[k].fault_node, (long long)got[k].fault_value, (long long)wanted[k].fault_step,
