@@ -116,9 +116,8 @@ void bench_print(const struct comm *world, const struct bench_job *bench, const 
   static bool headed = false;
   if (world->rank == 0 && bench->job.json) {
     json_t *json = as_json(world, bench, line);
-    char *text = json_line(json);
-    printf("%s\n", text);
-    free(text), json_decref(json);
+    json_print(json);
+    json_decref(json);
   } else if (world->rank == 0) {
     if (!headed)
       printf("%-12s %-12s %14s %14s %8s %12s\n", "bench", "case", "measured us", "floor us", "ratio",

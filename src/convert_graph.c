@@ -7,7 +7,6 @@
 #include "watchdog.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct work {
@@ -318,9 +317,7 @@ static void tell(const struct work *w, json_t *facts) {
     return;
   }
   json_object_set_new(facts, "output", json_string(w->o->output));
-  char *line = json_line(facts);
-  printf("%s\n", line);
-  free(line);
+  json_print(facts);
 }
 
 /* ---- the steps ---- */
@@ -361,9 +358,7 @@ static struct status make_graph(struct work *w) {
   TRY(add_edges(w));
   TRY(add_order(w));
   json_t *facts = facts_json(w);
-  char *line = json_line(facts);
-  w->graph.provenance = mem_string(line);
-  free(line);
+  w->graph.provenance = json_line_kept(facts);
   w->graph.packed = w->o->packed;
   say_phase(w, "writing");
   struct status s = connectome_write(&w->graph, w->o->output, w->o->streamable, w->o->force);

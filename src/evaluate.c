@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct usage usage = {
@@ -107,9 +106,7 @@ static void print(const struct trained *t, const struct evaluate_request *r, con
       json_pack("{s:s, s:I, s:s, s:s, s:s, s:f, s:f, s:I}", "checkpoint", t->path, "step", (json_int_t)step,
                 "text", path, "part", range->part, "mode", r->whole ? "whole" : "windows", "nats", e->nats,
                 "bits", e->bits, "characters", (json_int_t)e->characters);
-  char *line = json_line(result);
-  printf("%s\n", line);
-  free(line);
+  json_print(result);
   json_decref(result);
 }
 

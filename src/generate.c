@@ -75,10 +75,9 @@ static struct status check_request(struct request *r) {
 /* ---- provenance ---- */
 
 static char *text_of(json_t *json) {
-  char *line = json_line(json), *counted = mem_string(line);
-  free(line);
+  char *text = json_line_kept(json);
   json_decref(json);
-  return counted;
+  return text;
 }
 
 static char *provenance_synthetic(const struct request *r) {
@@ -156,13 +155,10 @@ static void print_facts(const struct request *r, const struct connectome *g, con
 
 static void report(const struct request *r, const struct connectome *g, json_t *facts) {
   add_facts(r, g, facts);
-  if (!r->as_json) {
+  if (r->as_json)
+    json_print(facts);
+  else
     print_facts(r, g, facts);
-    return;
-  }
-  char *line = json_line(facts);
-  printf("%s\n", line);
-  free(line);
 }
 
 /* On rank 0 alone: the file is written by one process. */

@@ -69,14 +69,7 @@ static struct status run(struct comm *world, int argc, char **argv) {
   const struct option options[] = {{"json", OPTION_FLAG, NULL, "one JSON object on stdout", &as_json, 0, 0}};
   TRY(options_parse(&usage, options, 1, argc, argv, NULL, 0, 0));
   json_t *facts = collect(world);
-  if (world->rank == 0) {
-    char *line = json_line(facts);
-    if (as_json)
-      printf("%s\n", line);
-    else
-      print_plain(facts);
-    free(line);
-  }
+  if (world->rank == 0) as_json ? json_print(facts) : print_plain(facts);
   json_decref(facts);
   return fine();
 }

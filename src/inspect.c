@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -153,16 +152,6 @@ static struct status collect(const struct comm *comm, const struct inspect_reque
   }
 }
 
-static void print(const json_t *facts, bool as_json) {
-  if (!as_json) {
-    inspect_print(facts);
-    return;
-  }
-  char *line = json_line(facts);
-  printf("%s\n", line);
-  free(line);
-}
-
 static struct status run(struct comm *world, int argc, char **argv) {
   struct inspect_request request = {.partners = 20, .format.delimiter_option = "--delimiter"};
   bool as_json = false;
@@ -191,7 +180,7 @@ static struct status run(struct comm *world, int argc, char **argv) {
   json_object_set_new(facts, "kind", json_string(kind_names[g.kind]));
   if (g.bytes) json_object_set_new(facts, "bytes", json_integer(g.bytes));
   struct status s = collect(world, &request, &g, facts);
-  if (!s.code && world->rank == 0) print(facts, as_json);
+  if (!s.code && world->rank == 0) as_json ? json_print(facts) : inspect_print(facts);
   json_decref(facts);
   return s;
 }

@@ -8,7 +8,6 @@
 #include "watch.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const struct usage usage = {
     .verb = "order",
@@ -37,9 +36,7 @@ static void report(const struct request *r, const struct connectome *g, double s
     json_object_set_new(facts, "edges", json_integer(g->n_edges));
     json_object_set_new(facts, "seconds", json_real(seconds));
     json_object_set_new(facts, "peak_bytes", json_integer(mem_resident_peak()));
-    char *line = json_line(facts);
-    printf("%s\n", line);
-    free(line);
+    json_print(facts);
   } else {
     printf("%s: %lld neurons, %lld edges; %s, %d parts, %.3g s\n", r->output, (long long)g->n_nodes,
            (long long)g->n_edges, g->order_method, g->n_blocks, seconds);

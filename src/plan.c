@@ -9,7 +9,6 @@
 #include "verbs.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct usage usage = {
@@ -410,9 +409,8 @@ static struct status plan(const struct comm *alone, struct plan_request *r) {
   TRY(choose(alone, r, &config, &a));
   if (r->as_json) {
     json_t *facts = answer_json(r, &a);
-    char *line = json_line(facts);
-    printf("%s\n", line);
-    free(line), json_decref(facts);
+    json_print(facts);
+    json_decref(facts);
   } else
     print_answer(r, &a);
   struct status s = fits(r, &a) ? fine() : refuse(alone, r, &config, &a);

@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct usage usage = {
@@ -214,9 +213,7 @@ static void print(const struct trained *t, const struct scripts *all, int64_t i)
   char *written = as_text(&t->vocabulary, s->token + s->n_prompt, s->n - s->n_prompt);
   if (t->job->json) {
     json_t *line = json_pack("{s:s, s:s}", "prompt", prompt, "text", written);
-    char *text = json_line(line);
-    printf("%s\n", text);
-    free(text);
+    json_print(line);
     json_decref(line);
   } else {
     if (all->n > 1) printf("%s==> %lld <==\n", i ? "\n" : "", (long long)i + 1);

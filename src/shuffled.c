@@ -131,9 +131,7 @@ static void set_provenance(const char *path, const char *digest, json_t *shuffle
   json_t *json = json_pack("{s:s, s:[{s:s, s:s, s:o}], s:O}", "program", "fascicle " BUILD_VERSION, "inputs",
                            "name", path, "graph_digest", digest, "provenance", old, "shuffle", shuffle);
   mem_free(g->provenance);
-  char *line = json_line(json);
-  g->provenance = mem_string(line);
-  free(line);
+  g->provenance = json_line_kept(json);
   json_decref(json);
 }
 

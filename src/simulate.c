@@ -8,7 +8,6 @@
 #include "verbs.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct usage usage = {
@@ -253,9 +252,8 @@ static void say_result(const struct simulation *sim, int64_t trial, const struct
                 "rate_hz", rate, "spikes_digest", r->trace.spikes_digest, "seconds", r->seconds,
                 "steps_per_second", r->seconds > 0 ? (double)r->made / r->seconds : 0, "events_per_second",
                 r->seconds > 0 ? (double)r->events / r->seconds : 0, "peak_bytes", (json_int_t)mem_peak());
-  char *line = json_line(facts);
-  printf("%s\n", line);
-  free(line), json_decref(facts);
+  json_print(facts);
+  json_decref(facts);
 }
 
 /* Trials of this replica from `first` on that have ended; where one failed, it was the last. */

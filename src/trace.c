@@ -1,6 +1,5 @@
 /* fascicle trace: what became of the spikes. */
 #include "log.h"
-#include "mem.h"
 #include "options.h"
 #include "trace_dir.h"
 #include "trace_rates.h"
@@ -101,25 +100,23 @@ static const struct {
 /* ---- one folder, or that of each trial ---- */
 
 static void say(const char *dir, const json_t *facts, bool as_json) {
-  char *line = json_line(facts);
-  if (as_json)
-    printf("%s\n", line);
-  else {
-    const char *key;
-    json_t *value;
-    printf("%s:", dir);
-    json_object_foreach((json_t *)facts, key, value) {
-      char real[32], *text;
-      snprintf(real, sizeof real, "%.6g", json_real_value(value));
-      text = json_is_string(value) ? strdup(json_string_value(value))
-             : json_is_real(value) ? strdup(real)
-                                   : json_line(value);
-      if (strcmp(key, "folder")) printf("  %s %s", key, text);
-      free(text);
-    }
-    printf("\n");
+  if (as_json) {
+    json_print(facts);
+    return;
   }
-  free(line);
+  const char *key;
+  json_t *value;
+  printf("%s:", dir);
+  json_object_foreach((json_t *)facts, key, value) {
+    char real[32], *text;
+    snprintf(real, sizeof real, "%.6g", json_real_value(value));
+    text = json_is_string(value) ? strdup(json_string_value(value))
+           : json_is_real(value) ? strdup(real)
+                                 : json_line(value);
+    if (strcmp(key, "folder")) printf("  %s %s", key, text);
+    free(text);
+  }
+  printf("\n");
 }
 
 static struct status act_on(int action, const char *dir, bool as_json) {

@@ -228,9 +228,7 @@ static void print_result(const struct training *t) {
                              isfinite(t->done.best) ? json_real(t->done.best) : json_null(), "best_step",
                              (json_int_t)t->done.best_step, "checkpoint", t->last_checkpoint, "seconds",
                              seconds_now() - t->job->started);
-  char *line = json_line(result);
-  printf("%s\n", line);
-  free(line);
+  json_print(result);
   json_decref(result);
 }
 

@@ -1,8 +1,10 @@
 #include "json.h"
+#include "mem.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -179,4 +181,16 @@ char *json_line(const json_t *json) {
   char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY | JSON_PRESERVE_ORDER);
   if (!text) DIE(EXIT_RUNTIME, "cannot write JSON");
   return text;
+}
+
+char *json_line_kept(const json_t *json) {
+  char *line = json_line(json), *kept = mem_string(line);
+  free(line);
+  return kept;
+}
+
+void json_print(const json_t *json) {
+  char *line = json_line(json);
+  printf("%s\n", line);
+  free(line);
 }

@@ -40,7 +40,11 @@ json_t *json_finite(double x);
 /* Text with sorted keys and 2-space indent, ending in a newline; free() it. */
 char *json_pretty(const json_t *json);
 
-/* The same on one line without a newline, for JSON lines and attributes; free() it. */
+/* On one line without a newline, members in their order, for JSON lines and attributes; free() it. */
 char *json_line(const json_t *json);
+/* The same in counted memory: mem_free() it. */
+char *json_line_kept(const json_t *json);
+/* The same on stdout, ended by a newline: the result of a verb with --json. */
+void json_print(const json_t *json);
 
 #endif
