@@ -3,6 +3,7 @@
 #include "mem.h"
 #include "optim.h"
 #include "rng.h"
+#include "train_config.h"
 #include "watchdog.h"
 
 #include <math.h>
@@ -34,13 +35,7 @@ static void fill_parameters(struct rnn *rnn) {
 
 /* As a training goes: the result of a step is waited for when the next one is under way. */
 static void one_step(struct rnn *rnn, const int32_t *token, int64_t step) {
-  const struct optim_config optim = {.lr_edges = 3e-4,
-                                     .lr_adapters = 1e-3,
-                                     .weight_decay = 0.01,
-                                     .beta1 = 0.9,
-                                     .beta2 = 0.999,
-                                     .eps = 1e-8,
-                                     .clip = 1};
+  const struct optim_config optim = train_config_defaults().optimizer;
   pulse("bench recurrence");
   rnn_cold(rnn);
   rnn_forward(rnn, token);

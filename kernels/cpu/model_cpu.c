@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 16, SQUARES_CHUNK = 1 << 14 };
+enum { LANES = 16 };
 
 static int64_t padded_vocabulary(const struct model_shape *s) {
   return (s->vocabulary + LANES - 1) / LANES * (int64_t)LANES;
@@ -21,7 +21,7 @@ static void open_gradient(struct model *m) {
   m->d_logit_rows = NEW_ZERO(float, (int64_t)s->steps * s->batch * m->padded);
   m->d_readout_part = NEW(float, s->n_out * m->padded);
   m->d_readout_sum = NEW(double, s->n_out * m->padded);
-  m->chunk_sum = NEW(double, n / SQUARES_CHUNK + 1);
+  m->chunk_sum = NEW(double, n / MODEL_CHUNK + 1);
 }
 
 static struct status open_model(const struct model_shape *s, bool want_gradient, int n_threads,
@@ -59,7 +59,7 @@ static int64_t bytes(const struct model_shape *s, bool want_gradient) {
                        8 * (int64_t)s->steps + (int64_t)sizeof(struct model);
   if (!want_gradient) return kept;
   const int64_t P = padded_vocabulary(s);
-  return kept + 12 * n + 8 * s->n_in * V + 4 * TB * P + 12 * s->n_out * P + 8 * (n / SQUARES_CHUNK + 1);
+  return kept + 12 * n + 8 * s->n_in * V + 4 * TB * P + 12 * s->n_out * P + 8 * (n / MODEL_CHUNK + 1);
 }
 
 static float *array(struct model *m, enum model_array which) {

@@ -4,6 +4,10 @@
 
 #include "model_backend.h"
 
+/* The optimiser works on so many parameters at a time; their squares are summed first, so that the sum does
+ * not depend on the number of threads. */
+enum { MODEL_CHUNK = 1 << 14 };
+
 struct model {
   struct model_shape shape;
   struct model_layout at;
@@ -22,7 +26,7 @@ struct model {
   float *d_logit_rows;   /* [T][B][padded] gradient of the logits, transposed */
   float *d_readout_part; /* [n_out][padded] */
   double *d_readout_sum; /* [n_out][padded] */
-  double *chunk_sum;     /* partial sums of squares_add */
+  double *chunk_sum;     /* [all parameters / MODEL_CHUNK + 1] of squares_add */
   double squares;
   struct model_figures figures[MODEL_FIGURES_KEPT];
   int64_t noted, read; /* figures so far */

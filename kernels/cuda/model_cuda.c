@@ -7,7 +7,6 @@
 #include "model_device.h"
 
 #include <cublas_v2.h>
-#include <math.h>
 #include <string.h>
 
 /* Host memory from which a step's tokens travel while the host goes on; in turns. */
@@ -273,17 +272,7 @@ static struct model_figures figures(struct model *m) {
 }
 
 static void update(struct model *m, int64_t first, int64_t n, const struct adamw *how) {
-  const double correct1 = 1 - pow(how->beta1, (double)how->step);
-  const double correct2 = 1 - pow(how->beta2, (double)how->step);
-  const struct adamw_factors f = {.clip = how->clip,
-                                  .beta1 = (float)how->beta1,
-                                  .rest1 = (float)(1 - how->beta1),
-                                  .beta2 = (float)how->beta2,
-                                  .rest2 = (float)(1 - how->beta2),
-                                  .keep = (float)(1 - how->rate * how->decay),
-                                  .rate = (float)(how->rate / correct1),
-                                  .root = (float)(1 / sqrt(correct2)),
-                                  .eps = (float)how->eps};
+  const struct adamw_factors f = adamw_factors_of(how);
   model_device_adamw(&f, m->sum + 1, n, m->array[MODEL_PARAMETERS] + first, m->array[MODEL_GRADIENT] + first,
                      m->array[MODEL_MOMENT1] + first, m->array[MODEL_MOMENT2] + first);
 }

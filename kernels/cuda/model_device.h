@@ -3,6 +3,7 @@
 #ifndef FASCICLE_MODEL_DEVICE_H
 #define FASCICLE_MODEL_DEVICE_H
 
+#include "adamw.h"
 #include "gpu.h"
 
 #ifdef __cplusplus
@@ -47,11 +48,8 @@ enum { MODEL_PARTS = 512 };
 void model_device_squares(const float *x, int64_t n, double *parts, double *sum);
 void model_device_count_beyond(const float *x, int64_t n, float level, unsigned long long *count);
 
-struct adamw_factors {
-  double clip;
-  float beta1, rest1, beta2, rest2, keep, rate, root, eps; /* rest = 1 - beta */
-};
-/* Clipped by the norm sqrt(*squares); nothing changes where that is not finite. */
+/* One step of n parameters w with gradient g and moments m, v. Clipped by the norm sqrt(*squares); nothing
+ * changes where that is not finite. */
 void model_device_adamw(const struct adamw_factors *f, const double *squares, int64_t n, float *w,
                         const float *g, float *m, float *v);
 

@@ -55,8 +55,7 @@ __global__ void fill_kernel(float *x, int64_t n, float value) {
   if (i < n) x[i] = value;
 }
 
-/* m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;  w = w (1 - lr decay) - lr mhat / (sqrt(vhat)
- * + eps) */
+/* adamw.h has the formula. */
 __global__ void adamw_kernel(const adamw_factors f, const double *squares, int64_t n, float *w,
                              const float *gradient, float *m, float *v) {
   __shared__ float scale;

@@ -17,6 +17,7 @@
 #ifndef FASCICLE_MODEL_BACKEND_H
 #define FASCICLE_MODEL_BACKEND_H
 
+#include "adamw.h"
 #include "fail.h"
 #include "types.h"
 
@@ -58,19 +59,6 @@ static inline struct model_layout model_layout_of(const struct model_shape *s) {
 }
 
 enum model_array { MODEL_PARAMETERS, MODEL_GRADIENT, MODEL_MOMENT1, MODEL_MOMENT2, MODEL_ARRAYS };
-
-/* One step of AdamW with decoupled weight decay (Loshchilov and Hutter, "Decoupled weight decay
- * regularization", ICLR 2019). */
-struct adamw {
-  double rate, decay, beta1, beta2, eps;
-  double clip;  /* the gradient is scaled to this norm where it is longer; 0: never */
-  int64_t step; /* 1 for the first */
-};
-
-/* The factor that clips a gradient of this norm. */
-static inline double adamw_clip(double clip, double norm) {
-  return clip > 0 && norm > clip ? clip / norm : 1;
-}
 
 /* What one training step shows. */
 struct model_figures {
@@ -122,7 +110,7 @@ struct model_backend {
   void (*squares_add)(struct model *model, int64_t first, int64_t n);
   double (*squares)(struct model *model);
   void (*squares_set)(struct model *model, double squares);
-  /* Where the squares are not finite, nothing is updated. */
+  /* One step of AdamW for the parameters [first, first + n). Where the squares are not finite, none. */
   void (*update)(struct model *model, int64_t first, int64_t n, const struct adamw *how);
 
   /* Note the figures of the step queued last; the oldest noted and not yet read, waiting for that step only.
