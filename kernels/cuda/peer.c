@@ -58,14 +58,16 @@ static bool allocation_of(const void *at, char **base, size_t *size) {
   return true;
 }
 
-/* Its id; false when the driver has no function for it. */
+/* Its id, 0 of no memory; false when the driver has no function for it. Without an id memory that came back
+ * at an address would be taken for what was there before. */
 static bool allocation_id(const void *at, uint64_t *id) {
   enum { BUFFER_ID = 7 }; /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
   typedef int attribute_of(void *, int, unsigned long long);
   unsigned long long found = 0;
   static attribute_of *attribute;
   if (!attribute) attribute = (attribute_of *)(uintptr_t)driver_call("cuPointerGetAttribute");
-  if (attribute && at) attribute(&found, BUFFER_ID, (unsigned long long)(uintptr_t)at);
+  const int code = attribute && at ? attribute(&found, BUFFER_ID, (unsigned long long)(uintptr_t)at) : 0;
+  if (code) DIE(EXIT_RUNTIME, "cuPointerGetAttribute: the driver gives no id of our memory: error %d", code);
   *id = found;
   return attribute != NULL;
 }
