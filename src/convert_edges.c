@@ -345,21 +345,27 @@ static struct status check_any(const struct convert_options *o, const struct edg
                  o->edges, (long long)rows, (long long)strange);
 }
 
+/* The shares of all ranks, read, become one on rank 0; `s` is how the reading of ours ended. Agreed. */
+static struct status bring_together(const struct comm *comm, const struct convert_options *o,
+                                    struct share *share, struct status s) {
+  comm_wait_for_all(comm); /* shares may take unequal times */
+  switch (share_judge(comm, share, &s)) {
+  case SHARES_FIT: share_join(comm, share); return fine();
+  case SHARES_STOP: return agree(comm, blames_input(&s) ? fine() : s);
+  case SHARES_CLASH: break;
+  }
+  if (comm->rank > 0) edges_free(share->edges);
+  s = comm->rank == 0 ? read_share(o, 0, 1, share) : fine();
+  comm_wait_for_all(comm);
+  return agree(comm, s);
+}
+
 struct status edges_read(const struct comm *comm, const struct convert_options *o, struct nodes *nodes,
                          struct edges *edges, struct account *account) {
   struct share share = {
       .nodes = nodes, .known = nodes->ids.n, .edges = edges, .account = account_input(account, "edges")};
   struct status s = read_share(o, comm->rank, comm->size, &share);
-  if (comm->size > 1) {
-    comm_wait_for_all(comm); /* shares may take unequal times */
-    if (share_fits(comm, &share, &s))
-      share_join(comm, &share);
-    else if (s.code == 0 || s.code == EXIT_INPUT || s.code == EXIT_USAGE) {
-      if (comm->rank > 0) edges_free(edges);
-      s = comm->rank == 0 ? read_share(o, 0, 1, &share) : fine();
-      comm_wait_for_all(comm);
-    }
-  }
+  if (comm->size > 1) s = bring_together(comm, o, &share, s);
   if (comm->rank == 0 && !s.code) s = check_any(o, edges, share.account);
   if (comm->rank == 0) nodes_fill(nodes);
   return agree(comm, s);

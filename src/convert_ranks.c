@@ -4,20 +4,25 @@
 
 #include <string.h>
 
-bool share_fits(const struct comm *comm, const struct share *share, struct status *s) {
-  /* 0: fine; 1: the table is at fault; 2: this rank is to stop. */
-  const int bad_input = s->code == EXIT_INPUT || s->code == EXIT_USAGE;
-  int64_t worst = s->code == 0 ? 0 : bad_input ? 1 : 2;
-  comm_max_i64(comm, &worst, 1);
-  if (worst == 2) return *s = agree(comm, bad_input ? fine() : *s), false;
+/* Do two ranks hold edges of different kinds? */
+static bool kinds_clash(const struct comm *comm, uint64_t mine) {
   uint64_t *kind = NEW(uint64_t, comm->size), seen = 0;
-  comm_gather(comm, &share->kind, sizeof *kind, kind);
+  bool clash = false;
+  comm_gather(comm, &mine, sizeof *kind, kind);
   for (int r = 0; r < comm->size; r++) {
-    if (seen && kind[r] && kind[r] != seen) worst = 1;
+    clash |= seen && kind[r] && kind[r] != seen;
     if (kind[r]) seen = kind[r];
   }
   mem_free(kind);
-  return worst == 0;
+  return clash;
+}
+
+enum share_verdict share_judge(const struct comm *comm, const struct share *share,
+                               const struct status *mine) {
+  int64_t worst = mine->code == 0 ? SHARES_FIT : blames_input(mine) ? SHARES_CLASH : SHARES_STOP;
+  comm_max_i64(comm, &worst, 1);
+  if (worst == SHARES_FIT && kinds_clash(comm, share->kind)) return SHARES_CLASH;
+  return (enum share_verdict)worst;
 }
 
 /* ---- from rank to rank ---- */

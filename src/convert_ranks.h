@@ -15,10 +15,21 @@ struct share {
   uint64_t kind; /* a hash of the only kind of edge seen; 0: none */
 };
 
-/* Collective: can the shares be put together? False when one of them failed, or two hold edges of different
- * kinds: then the table must be read from its start by one rank, whose line names the right row. A request to
- * stop is a failure of all, in *s. */
-bool share_fits(const struct comm *comm, const struct share *share, struct status *s);
+/* What becomes of the shares. */
+enum share_verdict {
+  SHARES_FIT,   /* they can be put together */
+  SHARES_CLASH, /* one of them failed, or two hold edges of different kinds: the table must be read from its
+                   start by one rank, whose line names the right row */
+  SHARES_STOP   /* a rank failed in another way than by its input: so do all */
+};
+
+/* Are the table or the options to blame? */
+static inline bool blames_input(const struct status *s) {
+  return s->code == EXIT_INPUT || s->code == EXIT_USAGE;
+}
+
+/* Collective. `mine`: how the reading of our share ended. */
+enum share_verdict share_judge(const struct comm *comm, const struct share *share, const struct status *mine);
 
 /* Collective: ids, edges and the account of all shares on rank 0; the others keep nothing. */
 void share_join(const struct comm *comm, struct share *share);
