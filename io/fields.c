@@ -5,6 +5,7 @@
 #include "h5.h"
 #include "log.h"
 #include "mem.h"
+#include "numbers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,13 +32,6 @@ static uint64_t bits_of(const unsigned char *at, size_t bytes) {
   return x;
 }
 
-/* splitmix64's finish: every input bit reaches every output bit. */
-static uint64_t mix(uint64_t x) {
-  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ x >> 27) * 0x94D049BB133111EBu;
-  return x ^ x >> 31;
-}
-
 /* Sum over the elements of mix(mix(place) + bits), place = row * width + column + 1, modulo 2^64: the same
  * for any split of the rows. */
 static uint64_t checksum(const void *data, enum ftype type, gidx first, int64_t n, int width) {
@@ -47,7 +41,7 @@ static uint64_t checksum(const void *data, enum ftype type, gidx first, int64_t 
   uint64_t sum = 0;
 #pragma omp parallel for reduction(+ : sum) schedule(static)
   for (int64_t i = 0; i < n * width; i++)
-    sum += mix(mix(before + (uint64_t)i + 1) + bits_of(at + (size_t)i * bytes, bytes));
+    sum += mix_u64(mix_u64(before + (uint64_t)i + 1) + bits_of(at + (size_t)i * bytes, bytes));
   return sum;
 }
 

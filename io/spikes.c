@@ -1,6 +1,7 @@
 #include "spikes_inside.h"
 #include "files.h"
 #include "mem.h"
+#include "numbers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -297,26 +298,13 @@ void spikes_potential_rows(struct spikes_file *f, int64_t first, int64_t n, int3
   spikes_leave(f);
 }
 
-/* The first of n ascending steps that is after `last`. */
-static int64_t first_after(const int64_t *step, int64_t n, int64_t last) {
-  int64_t low = 0, high = n;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (step[middle] <= last)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 void spikes_cut(struct spikes_file *f, int64_t last) {
   if (f->facts.last_step <= last) return;
   int64_t *step = NEW(int64_t, f->n > f->n_records ? f->n : f->n_records);
   visit_rows(f, f->steps, F_U64, 0, f->n, step);
-  f->n = first_after(step, f->n, last);
+  f->n = find_i64(step, f->n, last + 1);
   if (f->n_records) spikes_potential_steps(f, step);
-  f->n_records = first_after(step, f->n_records, last);
+  f->n_records = find_i64(step, f->n_records, last + 1);
   f->facts.last_step = last;
   mem_free(step);
 }

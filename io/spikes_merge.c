@@ -2,6 +2,7 @@
  * order; the chains are merged through a heap. */
 #include "files.h"
 #include "mem.h"
+#include "numbers.h"
 #include "spikes_inside.h"
 #include "watchdog.h"
 
@@ -261,24 +262,17 @@ static void merge_spikes(struct spikes_file **segment, int n, struct h5_file *ou
 
 /* ---- step counts and potentials: pieces of rows, filled from every segment that has some ---- */
 
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
-
 static void merge_counts(struct spikes_file **segment, int n, struct h5_file *out,
                          const struct spikes_facts *facts) {
   const int64_t piece = h5_piece_rows(1), steps = facts->last_step - facts->first_step + 1;
   int64_t *sum = NEW(int64_t, piece), *part = NEW(int64_t, piece);
   h5_make_packed(out, "/step_counts", F_U64, steps, 1);
   for (int64_t at = 0; at < steps; at += piece) {
-    const int64_t m = least(piece, steps - at), low = facts->first_step + at;
+    const int64_t m = least_i64(piece, steps - at), low = facts->first_step + at;
     memset(sum, 0, (size_t)m * sizeof *sum);
     for (int i = 0; i < n; i++) {
       const struct spikes_facts *f = &segment[i]->facts;
-      const int64_t from = most(low, f->first_step), to = least(low + m, f->last_step + 1);
+      const int64_t from = most_i64(low, f->first_step), to = least_i64(low + m, f->last_step + 1);
       if (from >= to) continue;
       spikes_counts(segment[i], from - f->first_step, to - from, part);
       for (int64_t t = from; t < to; t++)
@@ -289,23 +283,13 @@ static void merge_counts(struct spikes_file **segment, int n, struct h5_file *ou
   mem_free(sum), mem_free(part);
 }
 
-static int ascending(const void *a, const void *b) {
-  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return (x > y) - (x < y);
-}
-
 /* Sort, each value once; returns the new number. */
 static int64_t unique(int64_t *x, int64_t n) {
-  if (n) qsort(x, (size_t)n, sizeof *x, ascending);
+  sort_i64(x, n);
   int64_t kept = 0;
   for (int64_t i = 0; i < n; i++)
     if (i == 0 || x[i] != x[kept - 1]) x[kept++] = x[i];
   return kept;
-}
-
-static int64_t position(const int64_t *sorted, int64_t n, int64_t value) {
-  const int64_t *at = bsearch(&value, sorted, (size_t)n, sizeof *sorted, ascending);
-  return at - sorted;
 }
 
 /* All steps and all neurons that any segment recorded. */
@@ -333,13 +317,13 @@ static void scatter_rows(struct spikes_file *s, const struct grid_of_records *g,
                          int32_t *value) {
   int64_t *step = NEW(int64_t, s->n_records), *neuron = NEW(int64_t, s->n_recorded);
   spikes_potential_steps(s, step), spikes_potential_neurons(s, neuron);
-  const int64_t begin = position(g->step, g->n_steps, step[0]);
-  const int64_t from = most(at, begin), to = least(at + m, begin + s->n_records);
+  const int64_t begin = find_i64(g->step, g->n_steps, step[0]);
+  const int64_t from = most_i64(at, begin), to = least_i64(at + m, begin + s->n_records);
   if (from < to) {
     int32_t *part = NEW(int32_t, (to - from) * s->n_recorded);
     spikes_potential_rows(s, from - begin, to - from, part);
     for (int64_t j = 0; j < s->n_recorded; j++) {
-      const int64_t column = position(g->neuron, g->n_neurons, neuron[j]);
+      const int64_t column = find_i64(g->neuron, g->n_neurons, neuron[j]);
       for (int64_t i = from; i < to; i++)
         value[(i - at) * g->n_neurons + column] = part[(i - from) * s->n_recorded + j];
     }
@@ -359,7 +343,7 @@ static void merge_potential(struct spikes_file **segment, int n, struct h5_file 
     h5_make_packed(out, "/potential/value", F_I32, g.n_steps, width);
     spikes_put_potential_about(out);
     for (int64_t at = 0; at < g.n_steps; at += piece) {
-      const int64_t m = least(piece, g.n_steps - at);
+      const int64_t m = least_i64(piece, g.n_steps - at);
       for (int i = 0; i < n; i++)
         if (segment[i]->n_records && segment[i]->facts.first_step <= g.step[at + m - 1] &&
             segment[i]->facts.last_step >= g.step[at])
@@ -385,8 +369,8 @@ struct status spikes_merge(struct spikes_file **segment, int n, const struct spi
                            const char *provenance, bool packed, const char *path, int64_t *n_spikes) {
   struct spikes_facts facts = segment[0]->facts;
   for (int i = 1; i < n; i++) {
-    facts.first_step = least(facts.first_step, segment[i]->facts.first_step);
-    facts.last_step = most(facts.last_step, segment[i]->facts.last_step);
+    facts.first_step = least_i64(facts.first_step, segment[i]->facts.first_step);
+    facts.last_step = most_i64(facts.last_step, segment[i]->facts.last_step);
   }
   facts.rank = 0, facts.ranks = 1, facts.segment = 0;
   char tmp[FILE_PATH];

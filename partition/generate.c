@@ -1,5 +1,6 @@
 #include "generate.h"
 #include "mem.h"
+#include "numbers.h"
 #include "permute.h"
 #include "rng.h"
 
@@ -386,16 +387,11 @@ uint16_t generate_delay(uint64_t seed, nodeid source, nodeid target, uint16_t lo
   return (uint16_t)(low + rng_below(b.v[0], b.v[1], (uint64_t)(high - low) + 1));
 }
 
-static int by_size(const void *a, const void *b) {
-  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return (x > y) - (x < y);
-}
-
 struct degree_facts generate_degrees(int64_t n_nodes, eidx n_edges, const uint32_t *end) {
   if (n_nodes == 0) return (struct degree_facts){0};
   int64_t *degree = NEW_ZERO(int64_t, n_nodes);
   for (eidx e = 0; e < n_edges; e++) degree[end[e]]++;
-  qsort(degree, (size_t)n_nodes, sizeof *degree, by_size);
+  sort_i64(degree, n_nodes);
   const struct degree_facts facts = {degree[0], degree[n_nodes / 2], degree[n_nodes - 1],
                                      (double)n_edges / (double)n_nodes};
   mem_free(degree);

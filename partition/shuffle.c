@@ -1,6 +1,7 @@
 #include "shuffle.h"
 #include "fail.h"
 #include "mem.h"
+#include "numbers.h"
 #include "permute.h"
 #include "rng.h"
 
@@ -280,12 +281,6 @@ struct census {
   int64_t self_loops, repeated;
 };
 
-static uint64_t mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
 static struct census census_of(const struct shuffle_input *in, const struct rows *rows) {
   struct census c = {.out_degree = NEW_ZERO(int64_t, in->n_nodes)};
   uint64_t *bits = NEW_ZERO(uint64_t, in->n_nodes / 64 + 1);
@@ -295,7 +290,7 @@ static struct census census_of(const struct shuffle_input *in, const struct rows
     for (eidx e = first; e < end; e++) {
       const uint32_t s = in->source[e];
       c.out_degree[s]++;
-      c.mark += mix(class_word | s);
+      c.mark += mix_u64(class_word | s);
       c.self_loops += s == (uint32_t)v;
       c.repeated += bit_set(bits, s);
     }

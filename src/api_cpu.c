@@ -1,5 +1,6 @@
 /* A window of the public library on the CPU: the caller's layouts around kernels/recur_window. */
 #include "api.h"
+#include "numbers.h"
 #include "recur_window.h"
 
 #include <omp.h>
@@ -23,10 +24,6 @@ static int threads_of(const struct fascicle_shape *shape) {
   return n < MAX_THREADS ? n : MAX_THREADS;
 }
 
-static int64_t larger(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
-
 static void place(struct call *c, const struct fascicle_graph *g, const struct fascicle_shape *s,
                   struct recur_room *room) {
   struct recur_window *w = &c->window;
@@ -41,7 +38,7 @@ static void place(struct call *c, const struct fascicle_graph *g, const struct f
   for (int i = 0; i < 2; i++) c->cut[i] = recur_take(room, MAX_THREADS + 1, sizeof(lidx));
   if (w->all_states) {
     c->d_value = recur_take(room, g->n_edges, sizeof(float));
-    c->spare = recur_take(room, larger(g->n_in * columns, 2 * (int64_t)g->n_nodes), sizeof(float));
+    c->spare = recur_take(room, most_i64(g->n_in * columns, 2 * (int64_t)g->n_nodes), sizeof(float));
   }
   recur_window_place(w, g->n_edges, false, room);
 }

@@ -1,5 +1,6 @@
 #include "convert_ids.h"
 #include "mem.h"
+#include "numbers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,18 +36,11 @@ void ids_seal(struct ids *ids) {
   ids->slot = NULL;
 }
 
-/* The mixer of splitmix64: every bit reaches the low ones that choose a slot. */
-static uint64_t mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 /* FNV-1a, then mixed. */
 static uint64_t hash_text(const char *text, int64_t n) {
   uint64_t h = 0xcbf29ce484222325u;
   for (int64_t i = 0; i < n; i++) h = (h ^ (unsigned char)text[i]) * 0x100000001b3u;
-  return mix(h);
+  return mix_u64(h);
 }
 
 static bool same_name(const struct ids *ids, uint32_t index, const char *text, int64_t n) {
@@ -57,7 +51,7 @@ static bool same_name(const struct ids *ids, uint32_t index, const char *text, i
 /* The slot of a key, or the empty one where it belongs. */
 static struct slot *find(const struct ids *ids, uint64_t id, const char *text, int64_t n) {
   const uint64_t mask = (uint64_t)ids->n_slots - 1;
-  for (uint64_t at = mix(id) & mask;; at = (at + 1) & mask) {
+  for (uint64_t at = mix_u64(id) & mask;; at = (at + 1) & mask) {
     struct slot *s = &ids->slot[at];
     if (s->index == NO_INDEX) return s;
     if (s->id == id && (!ids->names || same_name(ids, s->index, text, n))) return s;
@@ -71,7 +65,7 @@ static void grow_slots(struct ids *ids) {
   const uint64_t mask = (uint64_t)ids->n_slots - 1;
   for (int64_t i = 0; i < n_old; i++) {
     if (old[i].index == NO_INDEX) continue;
-    uint64_t at = mix(old[i].id) & mask;
+    uint64_t at = mix_u64(old[i].id) & mask;
     while (ids->slot[at].index != NO_INDEX) at = (at + 1) & mask;
     ids->slot[at] = old[i];
   }
@@ -140,7 +134,7 @@ static void map_rows(struct ids *ids, const struct ids_column *c, int64_t first,
                      bool may_add) {
   for (int64_t i = first; i < end; i++) {
     if (!ids->names && i + AHEAD < end)
-      __builtin_prefetch(&ids->slot[mix(c->from->id[i + AHEAD]) & ((uint64_t)ids->n_slots - 1)]);
+      __builtin_prefetch(&ids->slot[mix_u64(c->from->id[i + AHEAD]) & ((uint64_t)ids->n_slots - 1)]);
     if (!use || use[i]) c->index[i] = one(ids, c->from, i, may_add);
   }
 }

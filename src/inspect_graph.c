@@ -2,6 +2,7 @@
 #include "inspect.h"
 #include "h5.h"
 #include "mem.h"
+#include "numbers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,16 +51,11 @@ static struct census take_census(struct connectome_file *file) {
   return c;
 }
 
-static int ascending(const void *left, const void *right) {
-  const int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-  return (a > b) - (a < b);
-}
-
 /* Sorts the degrees. */
 static json_t *degree_facts(int64_t *degree, int64_t n) {
   double sum = 0;
   if (!n) return json_object();
-  qsort(degree, (size_t)n, sizeof *degree, ascending);
+  sort_i64(degree, n);
   for (int64_t i = 0; i < n; i++) sum += (double)degree[i];
   const double median = 0.5 * (double)(degree[(n - 1) / 2] + degree[n / 2]);
   return json_pack("{s:I, s:f, s:f, s:I}", "min", (json_int_t)degree[0], "median", median, "mean",

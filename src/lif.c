@@ -1,9 +1,9 @@
 #include "lif.h"
 #include "lif_exchange.h"
 #include "mem.h"
+#include "numbers.h"
 #include "watchdog.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { PARALLEL_FROM = 1 << 14 }; /* spikes whose ids are worth several threads */
@@ -206,11 +206,6 @@ void lif_batch(struct lif_run *run, const struct comm *comm, int64_t n, enum req
   pulse("simulation step");
 }
 
-static int by_id(const void *a, const void *b) {
-  const nodeid x = *(const nodeid *)a, y = *(const nodeid *)b;
-  return (x > y) - (x < y);
-}
-
 /* A sweep over a bit for every id of the graph costs less than sorting so large a share of them. */
 enum { SWEEP_SHARE = 4096 };
 
@@ -237,7 +232,7 @@ static void step_nodes(const struct lif_net *net, const uint32_t *row, int64_t n
   }
   if (ascends) return;
   if (n <= net->n_global / SWEEP_SHARE) {
-    qsort(id, (size_t)n, sizeof *id, by_id);
+    sort_i64(id, n);
     return;
   }
   if (!*bits) *bits = NEW_ZERO(uint64_t, net->n_global / 64 + 1);

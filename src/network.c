@@ -1,6 +1,7 @@
 #include "network.h"
 #include "halo.h"
 #include "mem.h"
+#include "numbers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,11 +41,6 @@ static int higher_degree(const void *a, const void *b) {
   return (x->node > y->node) - (x->node < y->node);
 }
 
-static int ascending(const void *a, const void *b) {
-  const gidx x = *(const gidx *)a, y = *(const gidx *)b;
-  return (x > y) - (x < y);
-}
-
 static void keep_own(const struct share *share, struct role *role) {
   while (role->first < role->n && role->row[role->first] < share->first) role->first++;
   int64_t last = role->first;
@@ -61,7 +57,7 @@ static void choose(const struct network *n, const int32_t *degree, int64_t wante
   qsort(all, (size_t)N, sizeof *all, higher_degree);
   *role = (struct role){.n = wanted, .row = NEW(gidx, wanted)};
   for (int64_t i = 0; i < wanted; i++) role->row[i] = all[i].row;
-  qsort(role->row, (size_t)wanted, sizeof *role->row, ascending);
+  sort_i64(role->row, wanted);
   mem_free(all);
   keep_own(&n->share, role);
 }

@@ -4,16 +4,13 @@
 #include "lif_leg.h"
 #include "lif_pace.h"
 #include "log.h"
+#include "numbers.h"
 #include "plan.h"
 
 static void add(struct plan_memory *m, const char *name, int64_t bytes) {
   if (bytes <= 0) return;
   m->item[m->n++] = (struct plan_item){name, bytes};
   m->total += bytes;
-}
-
-static int64_t larger(int64_t a, int64_t b) {
-  return a > b ? a : b;
 }
 
 /* What does not depend on where the edges are. `loading`: bytes held only until the net is there. */
@@ -25,7 +22,7 @@ static void add_neurons(struct plan_memory *m, const struct plan_graph *g, const
   add(m, "delay ring", slots * (g->wide ? 8 : 4) * own);
   const int64_t moving = 6 * own + 8 * slots * own + 12 * own; /* a checkpoint's state in and out */
   add(m, "recorded spikes", recorded);
-  add(m, "loading or checkpoint, whichever is larger", larger(loading - 6 * own - slots * 4 * own, moving));
+  add(m, "loading or checkpoint, whichever is larger", most_i64(loading - 6 * own - slots * 4 * own, moving));
 }
 
 struct plan_memory plan_simulate_memory(const struct plan_graph *g, const struct plan_share *s,
@@ -53,7 +50,7 @@ struct plan_memory plan_streamed_memory(const struct plan_graph *g, const struct
 int64_t plan_held(const struct plan_graph *g, const struct plan_share *s, int64_t recorded, int64_t limit) {
   const int64_t left = limit - plan_streamed_memory(g, s, recorded, 0).total;
   const int64_t all = 8 * (s->near + s->far) + PLAN_LEAST_HELD;
-  return larger(left < all ? left : all, PLAN_LEAST_HELD);
+  return most_i64(left < all ? left : all, PLAN_LEAST_HELD);
 }
 
 struct plan_memory plan_device_memory(const struct plan_graph *g, const struct plan_share *s, int trials,

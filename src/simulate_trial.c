@@ -2,6 +2,7 @@
 #include "lif_save.h"
 #include "log.h"
 #include "mem.h"
+#include "numbers.h"
 #include "simulate_trial.h"
 #include "watchdog.h"
 
@@ -184,10 +185,6 @@ static int64_t until_multiple(int64_t step, int64_t every) {
   return every > 0 ? every - step % every : INT64_MAX;
 }
 
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 /* A replica that hears of a stop leaves `again` in the run's folder; the others look there. */
 enum request trial_request(const struct trial *t, double *looked) {
   const struct simulation *sim = t->sim;
@@ -209,8 +206,8 @@ void trial_take(struct trial *t, const struct lif_batch *batch) {
 
 int64_t trial_steps_left(const struct trial *t) {
   const int64_t step = t->run->step, left = t->sim->steps - step;
-  return least(least(left, until_multiple(step, t->sim->job.checkpoint_every)),
-               recorder_steps_left(&t->recorder));
+  return least_i64(least_i64(left, until_multiple(step, t->sim->job.checkpoint_every)),
+                   recorder_steps_left(&t->recorder));
 }
 
 bool trial_save_due(const struct trial *t, enum request request) {

@@ -4,6 +4,7 @@
 #include "digest.h"
 #include "json.h"
 #include "mem.h"
+#include "numbers.h"
 #include "rng.h"
 #include "rows.h"
 
@@ -17,6 +18,22 @@ static void test_philox(void) {
   CHECK(r.v[0] == 0x408f276d && r.v[1] == 0x41c83b0e && r.v[2] == 0xa20bc7c6 && r.v[3] == 0x6d5451fd);
   r = rng_draw(0x299f31d0a4093822ull, 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344);
   CHECK(r.v[0] == 0xd16cfe09 && r.v[1] == 0x94fdcceb && r.v[2] == 0x5001e420 && r.v[3] == 0x24126ea1);
+}
+
+/* Splitmix64 from the seed 0: its first three numbers (the finish of 1, 2 and 3 times the golden ratio). */
+static void test_numbers(void) {
+  const uint64_t golden = 0x9E3779B97F4A7C15u;
+  CHECK(mix_u64(golden) == 0xE220A8397B1DCDAFu && mix_u64(2 * golden) == 0x6E789E6AA1B965F4u &&
+        mix_u64(3 * golden) == 0x06C45D188009454Fu);
+  int64_t x[] = {5, INT64_MIN, -1, INT64_MAX, 5, 0};
+  const int64_t sorted[] = {INT64_MIN, -1, 0, 5, 5, INT64_MAX};
+  sort_i64(x, 6), sort_i64(NULL, 0);
+  CHECK(!memcmp(x, sorted, sizeof x));
+  CHECK_EQ(find_i64(x, 6, 5), 3);
+  CHECK_EQ(find_i64(x, 6, 6), 5);
+  CHECK_EQ(find_i64(x, 6, INT64_MIN), 0);
+  CHECK_EQ(find_i64(x, 5, INT64_MAX), 5);
+  CHECK(least_i64(-3, 2) == -3 && most_i64(-3, 2) == 2);
 }
 
 static void test_digest(void) {
@@ -138,6 +155,7 @@ static void test_rows(void) {
 int main(int argc, char **argv) {
   test_start(&argc, &argv);
   test_philox();
+  test_numbers();
   test_digest();
   test_agree();
   test_gather();
