@@ -15,6 +15,8 @@ enum { N_BENCHES = sizeof benches / sizeof *benches };
 static const struct usage usage = {
     .verb = "bench",
     .operands = "lif|recurrence|halo|io",
+    .fewest = 1,
+    .most = 1,
     .about = "Measured time, its floor (what the hardware of this very run allows), and their ratio. "
              "Synthetic graphs of the size asked for; without a size, of a whole fly (lif) or the "
              "5,000-neuron core (recurrence).",
@@ -61,7 +63,7 @@ static struct status parse(int argc, char **argv, struct bench_job *bench, const
       job_exchange_option(job),
       {"threads", OPTION_INT, "N", "threads of each rank", &job->threads, 1, 4096},
       {"json", OPTION_FLAG, NULL, "one JSON object per case on stdout", &job->json, 0, 0}};
-  TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, name, 1, 1));
+  TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, name));
   return take_delays(delays, bench);
 }
 

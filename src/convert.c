@@ -118,7 +118,7 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
       watch_option(&o->watchdog),
       {"json", OPTION_FLAG, NULL, "the account as one JSON object on stdout", &o->json, 0, 0},
   };
-  return options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, NULL, 0, 0);
+  return options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, NULL);
 }
 
 /* With --force the output replaces what is there; an input would be lost. */

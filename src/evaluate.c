@@ -13,6 +13,8 @@
 static const struct usage usage = {
     .verb = "evaluate",
     .operands = "DIR_OR_CHECKPOINT",
+    .fewest = 1,
+    .most = 1,
     .about =
         "Loss of a trained model in nats and bits per character. Without --whole: the mean over windows that "
         "start anywhere, each from the zero state; the same windows every time. With --whole: every "
@@ -54,7 +56,7 @@ static struct status parse(int argc, char **argv, struct job *job, struct evalua
                                  &r->lanes,
                                  1,
                                  1 << 20};
-  return options_parse(&usage, options, n, argc, argv, &r->model.source, 1, 1);
+  return options_parse(&usage, options, n, argc, argv, &r->model.source);
 }
 
 /* The tokens to score: part of `token`. */

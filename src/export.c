@@ -17,6 +17,8 @@
 static const struct usage usage = {
     .verb = "export",
     .operands = "FILE",
+    .fewest = 1,
+    .most = 1,
     .about = "Write a table that needs no knowledge of our order of neurons: rows sorted by presynaptic, "
              "then postsynaptic neuron, named by their body ids. csv: a graph as "
              "body_pre,body_post,weight,impulse,delay. weights: the trained value of every edge of a run or "
@@ -54,7 +56,7 @@ static struct status parse(int argc, char **argv, struct job *job, struct export
   options[n++] = (struct option){"block-size",   OPTION_INT, "N",       "scx: sources of one block (4096)",
                                  &r->block_size, 1,          UINT32_MAX};
   options[n++] = (struct option){"force", OPTION_FLAG, NULL, "replace an existing file", &r->force, 0, 0};
-  TRY(options_parse(&usage, options, n, argc, argv, &r->model.source, 1, 1));
+  TRY(options_parse(&usage, options, n, argc, argv, &r->model.source));
   if (!r->format) return failure(EXIT_USAGE, "export: --format csv|weights|scx is missing");
   if (!r->output) return failure(EXIT_USAGE, "export: --output FILE is missing");
   return fine();

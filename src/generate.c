@@ -213,7 +213,7 @@ static struct status parse(struct request *r, int argc, char **argv) {
       {"force", OPTION_FLAG, NULL, "replace an existing output", &r->force, 0, 0},
       watch_option(&r->watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r->as_json, 0, 0}};
-  return options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, NULL, 0, 0);
+  return options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, NULL);
 }
 
 static struct status run(struct comm *world, int argc, char **argv) {

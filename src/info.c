@@ -67,7 +67,7 @@ static void print_plain(const json_t *facts) {
 static struct status run(struct comm *world, int argc, char **argv) {
   bool as_json = false;
   const struct option options[] = {{"json", OPTION_FLAG, NULL, "one JSON object on stdout", &as_json, 0, 0}};
-  TRY(options_parse(&usage, options, 1, argc, argv, NULL, 0, 0));
+  TRY(options_parse(&usage, options, 1, argc, argv, NULL));
   json_t *facts = collect(world);
   if (world->rank == 0) as_json ? json_print(facts) : print_plain(facts);
   json_decref(facts);

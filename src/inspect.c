@@ -17,6 +17,8 @@
 static const struct usage usage = {
     .verb = "inspect",
     .operands = "FILE",
+    .fewest = 1,
+    .most = 1,
     .about =
         "What a file holds: a graph, a checkpoint, spikes, another HDF5 file, an .scx folder, or a table "
         "(delimited text or Feather). For a graph: sizes, degrees, signs, delays, labels, ordering, "
@@ -169,7 +171,7 @@ static struct status run(struct comm *world, int argc, char **argv) {
        0, 0},
       watch_option(&watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &as_json, 0, 0}};
-  TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &request.path, 1, 1));
+  TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &request.path));
   TRY(watch_start(watchdog));
   watchdog_pause("inspect"); /* all of it reads */
   struct glance g = {0};

@@ -140,7 +140,7 @@ static struct status take_word(const struct usage *u, const struct option *optio
 }
 
 struct status options_parse(const struct usage *u, const struct option *options, int n, int argc, char **argv,
-                            const char **operand, int min_operands, int max_operands) {
+                            const char **operand) {
   for (int i = 1; i < argc; i++) /* words end up in JSON: configurations, provenance */
     if (!json_can_hold(argv[i], (int64_t)strlen(argv[i])))
       return failure(EXIT_USAGE, "%s: word %d, '%s', is not UTF-8; rename the file, or set a UTF-8 locale",
@@ -157,7 +157,7 @@ struct status options_parse(const struct usage *u, const struct option *options,
       only_operands = true;
     else if (!only_operands && !strncmp(argv[i], "--", 2))
       TRY(take_word(u, options, n, argc, argv, &i));
-    else if (n_operands == max_operands)
+    else if (n_operands == u->most)
       return failure(EXIT_USAGE, "%s: unexpected word '%s'; usage: fascicle %s %s%s[options]", u->verb,
                      argv[i], u->verb, u->operands, *u->operands ? " " : "");
     else if (!*argv[i])
@@ -165,7 +165,7 @@ struct status options_parse(const struct usage *u, const struct option *options,
     else
       operand[n_operands++] = argv[i];
   }
-  if (n_operands < min_operands)
+  if (n_operands < u->fewest)
     return failure(EXIT_USAGE, "%s: %s is missing; `fascicle %s --help` shows an example", u->verb,
                    u->operands, u->verb);
   return fine();

@@ -31,18 +31,18 @@ struct option {
 struct usage {
   const char *verb;     /* "convert" */
   const char *operands; /* "graph.h5" or "" */
+  int fewest, most;     /* how many of them */
   const char *about;    /* a few lines */
   const char *example;  /* lines that can be pasted */
 };
 
 enum { HELP_SHOWN = -1 }; /* the status code that options_parse returns after --help */
 
-/* Parse argv[1..]; operands go to `operand` [max_operands], their number must lie in min..max. The `=` form
- * and "--" work.
- * --help (-h) prints to stdout and returns HELP_SHOWN. Wrong words: EXIT_USAGE with the option, the value and
- * what is allowed; words must be UTF-8. */
+/* Parse argv[1..]; operands go to `operand` [usage->most]. The `=` form and "--" work. --help (-h) prints to
+ * stdout and returns HELP_SHOWN. Wrong words: EXIT_USAGE with the option, the value and what is allowed;
+ * words must be UTF-8. */
 struct status options_parse(const struct usage *usage, const struct option *options, int n, int argc,
-                            char **argv, const char **operand, int min_operands, int max_operands);
+                            char **argv, const char **operand);
 
 /* "a=b" pairs in one text, comma separated: "pre=body_pre,post=body_post". Calls `take` for each; it returns
  * a status. */

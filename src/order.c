@@ -12,6 +12,8 @@
 static const struct usage usage = {
     .verb = "order",
     .operands = "graph.h5",
+    .fewest = 1,
+    .most = 1,
     .about = "Order the neurons of a graph so that those that talk to each other stand near each other (one "
              "nested METIS bisection), and write the graph anew with its edges in that order. Any number of "
              "ranks up to --parts then owns contiguous rows. Node ids do not change. Prints, for 2, 4, 8 ... "
@@ -79,7 +81,7 @@ static struct status run(struct comm *world, int argc, char **argv) {
       {"force", OPTION_FLAG, NULL, "replace an existing output", &r.force, 0, 0},
       watch_option(&r.watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r.as_json, 0, 0}};
-  TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &r.input, 1, 1));
+  TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &r.input));
   TRY(check_request(&r));
   TRY(watch_start(r.watchdog));
   struct connectome_file *file;

@@ -14,6 +14,7 @@
 static const struct usage usage = {
     .verb = "plan",
     .operands = "[graph.h5]",
+    .most = 1,
     .about = "Bytes of a rank by item, bytes that travel in a step, predicted time of a step, and the grid "
              "that fits, for a graph file or for one that does not exist yet (--nodes, --edges: sources at "
              "random, so the halo is at its largest). A job that does not fit ends with code 2 and the "
@@ -94,7 +95,7 @@ static struct status parse(int argc, char **argv, struct plan_request *r) {
       {"characters", OPTION_INT, "N", "characters of the text (1115394)", &r->characters, 1, INT64_MAX},
       {"active", OPTION_REAL, "SHARE", "simulate: neurons that fire in a step (0.01)", &r->active, 0, 0},
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r->as_json, 0, 0}};
-  TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &r->path, 0, 1));
+  TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &r->path));
   if (!r->kind) return failure(EXIT_USAGE, "plan: --job train|simulate is missing");
   if (!r->path && (!r->nodes || r->edges < 0))
     return failure(EXIT_USAGE, "plan: give a graph file, or --nodes N and --edges E");

@@ -15,6 +15,8 @@
 static const struct usage usage = {
     .verb = "sample",
     .operands = "DIR_OR_CHECKPOINT",
+    .fewest = 1,
+    .most = 1,
     .about =
         "Write text: each prompt is read from the zero state, then characters are drawn one by one from the "
         "model's distribution and fed back. The same seed gives the same text, prompt by prompt.",
@@ -45,7 +47,7 @@ static struct status parse(int argc, char **argv, struct job *job, struct sample
       (struct option){"top-k", OPTION_INT, "K", "draw among the K likeliest (0: all)", &r->top_k, 0, 1 << 30};
   options[n++] = (struct option){"greedy", OPTION_FLAG, NULL, "always the likeliest", &r->greedy, 0, 0};
   options[n++] = (struct option){"seed", OPTION_INT, "S", "of the draws (1)", &r->seed, 0, INT64_MAX};
-  TRY(options_parse(&usage, options, n, argc, argv, &r->model.source, 1, 1));
+  TRY(options_parse(&usage, options, n, argc, argv, &r->model.source));
   if (!(r->temperature > 0))
     return failure(EXIT_USAGE, "--temperature %g: it must be above 0; --greedy takes the likeliest",
                    r->temperature);

@@ -13,6 +13,8 @@
 static const struct usage usage = {
     .verb = "simulate",
     .operands = "graph.h5",
+    .fewest = 1,
+    .most = 1,
     .about =
         "Simulate integrate-and-fire neurons wired by a connectome, in integers: the same spikes on any "
         "number of ranks and threads, and with any ordering of the graph.\n\n"
@@ -57,7 +59,7 @@ static struct status parse(struct simulation *sim, int argc, char **argv) {
                       &sim->residency,
                       0,
                       0};
-  TRY(options_parse(&usage, options, n, argc, argv, &sim->graph, 1, 1));
+  TRY(options_parse(&usage, options, n, argc, argv, &sim->graph));
   if (sim->steps < 0) return failure(EXIT_USAGE, "--steps N is missing: how many steps to simulate");
   if (!sim->job.config)
     return failure(EXIT_USAGE, "--config FILE is missing: jobs/conf/lif_example.json is one");

@@ -13,6 +13,8 @@
 static const struct usage usage = {
     .verb = "trace",
     .operands = "merge|rates|check DIR",
+    .fewest = 2,
+    .most = 2,
     .about =
         "The spikes of a run folder, also while the run goes on or after it died.\n\n"
         "merge: segments in DIR/trace -> DIR/spikes.h5, one SONATA file by step and node.\n"
@@ -146,7 +148,7 @@ static struct status run(struct comm *world, int argc, char **argv) {
        "merge: deflate ids and times as well; small, but libsonata cannot read it", &packed, 0, 0},
       watch_option(&watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object a folder on stdout", &as_json, 0, 0}};
-  TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, operand, 2, 2));
+  TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, operand));
   int action = 0;
   while (action < 3 && strcmp(operand[0], actions[action].word)) action++;
   if (action == 3) return failure(EXIT_USAGE, "trace %s: it must be merge, rates or check", operand[0]);

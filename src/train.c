@@ -17,6 +17,8 @@
 static const struct usage usage = {
     .verb = "train",
     .operands = "graph.h5",
+    .fewest = 1,
+    .most = 1,
     .about =
         "Train a character model whose recurrent core is wired by the graph. Writes the run's folder: "
         "config.json, metrics.jsonl, log.txt, checkpoints. Ranks form parts x replicas: a part holds a range "
@@ -44,7 +46,7 @@ static struct status parse(int argc, char **argv, struct job *job, struct reques
                                  0,
                                  0};
   options[n++] = job_exchange_option(job);
-  TRY(options_parse(&usage, options, n, argc, argv, &line->graph, 1, 1));
+  TRY(options_parse(&usage, options, n, argc, argv, &line->graph));
   if (!line->text) return failure(EXIT_USAGE, "train: --text FILE is missing");
   if (!job->output) return failure(EXIT_USAGE, "train: --output DIR is missing");
   return fine();

@@ -6,12 +6,12 @@
 
 #include <unistd.h>
 
-static const struct usage usage = {"test", "", "A test.", "  none"};
+static const struct usage usage = {.verb = "test", .operands = "", .about = "A test.", .example = "  none"};
 
 static struct status parse(struct job *job, int argc, char **argv) {
   struct option rows[JOB_OPTIONS];
   *job = job_defaults();
-  return options_parse(&usage, rows, job_options(job, rows), argc, argv, NULL, 0, 0);
+  return options_parse(&usage, rows, job_options(job, rows), argc, argv, NULL);
 }
 
 static void test_choices(void) {
