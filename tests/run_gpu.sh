@@ -81,6 +81,7 @@ checks() {
   step "LIF against the CPU, 10,000 steps at full size too" gpu_test_lif full
   step "LIF as on a GPU of 99 kB shared memory a block" env FASCICLE_SHARED_BYTES=101376 gpu_test_lif
   step "training against the CPU" train_like_the_cpu
+  step "two ranks that share the GPU" python3 "$here/gpu/ranks.py" 2 --transports mpi --only rows,rules,train --seconds 120
   library=$(dirname "$(command -v fascicle)")/libfascicle.so
   step "libfascicle on PyTorch tensors" env LIBFASCICLE="$library" python3 "$here/gpu/capi.py"
   if command -v compute-sanitizer >/dev/null; then

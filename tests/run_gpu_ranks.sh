@@ -5,15 +5,16 @@
 #   2. benches on all GPUs: replicas (strong and weak scaling), parts, LIF, exchanges
 #   3. the table of both, side by side, and their ratios against the bars (gpu/bars.py)
 #   4. the checks of gpu/ranks.py
-# Lines are appended to RESULTS. SECONDS_LEFT (540) bounds the whole, CHECKS (110) of them are kept for the checks, which
-# RANKS_OPTIONS are handed to: what no longer fits is named and left out. ONLY=benches or ONLY=checks does one half.
+# Lines are appended to RESULTS. SECONDS_LEFT (540) bounds the whole, CHECKS (180) of them are kept for the checks, which
+# RANKS_OPTIONS are handed to: what no longer fits is named and left out. ONLY=benches or ONLY=checks does one half; in
+# one call the checks end with some deaths of ranks left out. A bench that hangs is ended and fails.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 ranks=$1
 build=${2:-$here/../build}
 results=${3:-$here/gpu_results.jsonl}
 limit=${SECONDS_LEFT:-540}
-checks=${CHECKS:-110}
+checks=${CHECKS:-180}
 ((ranks >= 2)) || { echo "run_gpu.sh R: R of at least 2 is wanted, not $ranks"; exit 2; }
 [ -d "$build" ] && PATH=$build:$build/tests:$PATH
 work=$(mktemp -d)
@@ -35,14 +36,15 @@ bench() {
     echo "left out: bench $* on $n: $((limit - checks - SECONDS)) s remain"
     return
   fi
-  local launch=(mpirun -q --bind-to none -n "$n")
+  local launch=(mpirun -q --bind-to none -n "$n") most=$((4 * needs + 20))
   ((n > 1)) || launch=(env CUDA_VISIBLE_DEVICES="${device[$lane]}")
-  if ! "${launch[@]}" fascicle bench "$@" --device cuda --json >"$out" 2>"log$out"; then
-    echo "FAILED  bench $* on $n:"
+  if ! timeout -k 10 $most "${launch[@]}" fascicle bench "$@" --device cuda --json >"said$out" 2>"log$out"; then
+    echo "FAILED  bench $* on $n, after $((SECONDS - start)) s of $most:"
     cat "log$out"
     touch failed
   fi
-  sed -i "s/^{/{\"gpu\": \"$gpu\", \"date\": \"$date\", /" "$out"
+  grep -v '^{' "said$out" || true # what else was said is no line
+  sed -n "s/^{\(.*}\)$/{\"gpu\": \"$gpu\", \"date\": \"$date\", \1/p" "said$out" >"$out"
   echo "  $((SECONDS - start)) s  bench $* on $n"
 }
 recurrence() { # RANKS ARGS...
@@ -57,7 +59,8 @@ simulation() { # RANKS DELAYS STEPS TIMES ARGS...: the graph of a fly, or TIMES 
 
 fly="211577 24680000" core="160514 10400000"
 draw() { # FILE NODES EDGES ARGS...
-  fascicle generate --nodes "$2" --edges "$3" --output "$1" "${@:4}" >/dev/null 2>"$1.log" || { cat "$1.log"; touch failed; }
+  timeout -k 5 $((limit / 3)) fascicle generate --nodes "$2" --edges "$3" --output "$1" "${@:4}" >/dev/null 2>"$1.log" ||
+    { echo "FAILED  $1"; cat "$1.log"; touch failed; }
 }
 graphs() {
   # shellcheck disable=SC2086
@@ -112,10 +115,11 @@ if [ "${ONLY:-benches}" = benches ]; then
   graphs
   one_gpu
   all_gpus
-  cat lines.* >all
+  : >all
+  for lines in lines.*; do [ ! -e "$lines" ] || cat "$lines" >>all; done
   cat all >>"$results"
-  python3 "$here/gpu/bars.py" all --ranks "$ranks"
-  rm ./*.h5
+  python3 "$here/gpu/bars.py" all --ranks "$ranks" || touch failed
+  rm -f ./*.h5
 fi
 if [ "${ONLY:-checks}" = checks ]; then
   # shellcheck disable=SC2086

@@ -4,7 +4,9 @@
 Usage: bars.py LINES.jsonl [--ranks R] [--commit COMMIT]    (tests/gpu_results.jsonl has every run: name a commit there; R = 1: the table alone)
 
 Times of the last line of each case. A ratio is a share of ideal for training (more is better: one GPU's time over R times R GPUs' time, or over
-theirs for as much work on each), of one GPU's step for LIF (less is better). `exchange`: what travels, with nothing beside it."""
+theirs for as much work on each), of one GPU's step for LIF (less is better). `exchange`: what travels, with nothing beside it: of replicas a
+gradient of every edge, by the time of those that `bench halo` sums; of parts the states there and their gradients back, 128 times. What is not a
+line of a bench is left alone."""
 import argparse
 import json
 
@@ -15,8 +17,21 @@ parser.add_argument("--commit", default="")
 options = parser.parse_args()
 R = options.ranks
 FLY, CORE = 211577, 160514
-with open(options.lines) as file:
-    lines = [b for b in map(json.loads, file) if "case" in b and b.get("commit", "").startswith(options.commit)]
+verdicts = []
+
+
+def read(path):
+    with open(path) as file:
+        for text in file:
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue
+            if isinstance(line, dict) and "case" in line and line.get("commit", "").startswith(options.commit):
+                yield line
+
+
+lines = list(read(options.lines))
 
 
 def last(bench, case, nodes, ranks, **more):
@@ -47,9 +62,11 @@ def table():
 def row(what, one, many, ratio, bar, goal, least, exchange):
     """`least`: at least the bar is wanted, else at most."""
     if ratio is None:
+        verdicts.append("not measured" if bar is not None else "")
         print(f"{what:52s} {shown(one):>10s} {shown(many):>10s}   not measured")
         return
     met = "" if bar is None else "met" if (ratio >= bar if least else ratio <= bar) else "MISSED"
+    verdicts.append(met)
     value = f"{100 * ratio:.1f} %" if least else f"{ratio:.2f} x"
     wanted = "" if bar is None else f">= {100 * bar:.0f} % ({100 * goal:.0f})" if least else f"<= {bar:.2f} x"
     print(f"{what:52s} {shown(one):>10s} {shown(many):>10s} {value:>8s}  {wanted:16s} {met:6s}  exchange {shown(exchange)}")
@@ -65,7 +82,8 @@ def training(what, nodes, graph, batch, scale, bar, goal, exchange, **how):
 
 def replicas(name, nodes):
     def total(_many, _how):
-        return seconds(last("halo", "all-reduce", nodes, R))
+        line = last("halo", "all-reduce", nodes, R)
+        return line and line["seconds"] * line["edges"] * 8 * (R - 1) / R / line["bytes"]
 
     training(f"{R} replicas, strong, {name}", nodes, "lognormal", 32, R, 0.85, 0.92, total, replicas=R)
     training(f"{R} replicas, weak, {name}", nodes, "lognormal", 32 * R, 1, 0.95, 0.97, total, replicas=R)
@@ -103,3 +121,4 @@ if R > 1:
     simulation("delays 4..8", "4:8", 1, 1.0)
     simulation("delays 1..8", "1:8", 1, 1.3)
     simulation(f"{R} times the graph, delays 4..8", "4:8", R, 1.25)
+    print(f"bars: {verdicts.count('met')} met, {verdicts.count('MISSED')} missed, {verdicts.count('not measured')} not measured")
