@@ -88,8 +88,9 @@ static struct status open_near(struct comm *comm) {
 static void close_nccl(struct comm *comm) {
   struct nccl_state *s = comm->via_state;
   if (comm->size > 1) {
-    nccl_watch_stop(&s->watch);
     CHECK_CUDA(cudaStreamSynchronize(s->stream));
+    nccl_watch_stop(&s->watch);
+    comm_barrier(comm); /* now nobody takes our leaving for an error */
     CHECK_NCCL(s->nccl, ncclCommDestroy(s->nccl));
     CHECK_CUDA(cudaEventDestroy(s->ready));
     CHECK_CUDA(cudaEventDestroy(s->done));
