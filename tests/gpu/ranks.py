@@ -83,7 +83,7 @@ def finish(n, words, seconds, **variables):
     return subprocess.CompletedProcess(words, process.returncode, out, err), ended
 
 
-def run(n, *words, seconds=120):
+def run(n, *words, seconds=90):
     start = time.monotonic()
     done, ended = finish(n, words, seconds)
     if ended != "code 0":
@@ -328,12 +328,12 @@ def check_stalls():
 def check_programs():
     for t in transports:
         if "rows" in sections and fits(5, f"rows, gradients, sums: {t}"):
-            check("all checks pass" in run(R, "gpu_test_transport", t).stdout, f"rows, gradients, sums: {t}")
+            check("all checks pass" in run(R, "gpu_test_transport", t, seconds=40).stdout, f"rows, gradients, sums: {t}")
         if "rules" in sections and fits(10, f"LIF against one CPU rank: {t}"):
-            done = run(R, "gpu_test_lif_ranks", t)
+            done = run(R, "gpu_test_lif_ranks", t, seconds=60)
             check(": 0 of " in done.stdout, f"LIF against one CPU rank: {t}:", *done.stdout.splitlines()[-1:])
     if "rules" in sections and "peer" in transports and fits(8, "LIF as on GPUs with the shared memory of an A100"):
-        done = run(R, "env", "FASCICLE_SHARED_BYTES=166912", "gpu_test_lif_ranks", "peer")
+        done = run(R, "env", "FASCICLE_SHARED_BYTES=166912", "gpu_test_lif_ranks", "peer", seconds=60)
         check(": 0 of " in done.stdout, "LIF as on GPUs with the shared memory of an A100:", *done.stdout.splitlines()[-1:])
 
 
