@@ -92,11 +92,11 @@ static struct status open(const struct model_shape *s, bool want_gradient, int n
   m->table = GPU_ZERO(float, s->n_in *V), m->logit = GPU_ZERO(float, TB *V);
   m->nats = GPU_ZERO(double, TB), m->parts = GPU_ZERO(double, MODEL_PARTS), m->sum = GPU_ZERO(double, 2);
   m->count = GPU_ZERO(unsigned long long, 1);
+  m->logit_rows = GPU_ZERO(float, TB *V), m->out_rows = GPU_ZERO(float, s->n_out *TB);
   open_stages(m);
   if (!want_gradient) return fine();
   m->position = GPU_ZERO(int32_t, TB), m->first = GPU_ZERO(int32_t, V + 1);
   m->d_table = GPU_ZERO(float, s->n_in *V);
-  m->logit_rows = GPU_ZERO(float, TB *V), m->out_rows = GPU_ZERO(float, s->n_out *TB);
   return fine();
 }
 
@@ -114,9 +114,9 @@ static void close(struct model *m) {
 
 static int64_t bytes(const struct model_shape *s, bool want_gradient) {
   const int64_t n = model_layout_of(s).at[MODEL_BLOCKS], V = s->vocabulary, TB = (int64_t)s->steps * s->batch;
-  const int64_t kept =
-      4 * (n + s->n_edges + s->n_own + 2 * TB + s->n_in * V + TB * V) + 8 * (TB + MODEL_PARTS + 3);
-  return want_gradient ? kept + 4 * (3 * n + TB + V + 1 + s->n_in * V + TB * V + s->n_out * TB) : kept;
+  const int64_t kept = 4 * (n + s->n_edges + s->n_own + 2 * TB + s->n_in * V + 2 * TB * V + s->n_out * TB) +
+                       8 * (TB + MODEL_PARTS + 3);
+  return want_gradient ? kept + 4 * (3 * n + TB + V + 1 + s->n_in * V) : kept;
 }
 
 static float *array(struct model *m, enum model_array which) {
@@ -165,6 +165,16 @@ static void send(void *there, const int32_t *staged, int64_t n) {
       cudaMemcpyAsync(there, staged, (size_t)n * sizeof *staged, cudaMemcpyHostToDevice, gpu_stream()));
 }
 
+/* table [n_in][V] = projection [n_in][W] embedding' [W][V] + bias [n_in] */
+static void table(struct model *m) {
+  const int V = m->shape.vocabulary, W = m->shape.embedding, n_in = m->shape.n_in;
+  const float *projection = at(m, MODEL_PARAMETERS, MODEL_PROJECTION), one = 1;
+  model_device_table_start(&m->d, projection, m->table);
+  if (n_in == 0) return;
+  CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, V, n_in, W, &one,
+                         at(m, MODEL_PARAMETERS, MODEL_EMBEDDING), W, projection, W + 1, &one, m->table, V));
+}
+
 static void drive(struct model *m, const int32_t *token, float *to) {
   const struct stage *stage = &m->stage[++m->steps % STAGES];
   const int V = m->shape.vocabulary, n = m->shape.steps * m->shape.batch;
@@ -177,29 +187,36 @@ static void drive(struct model *m, const int32_t *token, float *to) {
     send(m->position, position, n), send(m->first, first, V + 1);
   }
   CHECK_CUDA(cudaEventRecord(stage->sent, gpu_stream()));
-  model_device_drive(&m->d, at(m, MODEL_PARAMETERS, MODEL_EMBEDDING),
-                     at(m, MODEL_PARAMETERS, MODEL_PROJECTION), m->token, m->table, to);
+  table(m);
+  model_device_drive(&m->d, m->table, m->token, to);
 }
 
+/* d_embedding [V][W] = d_table' [V][n_in] projection [n_in][W] */
 static void drive_gradient(struct model *m, const float *d_drive) {
+  const int V = m->shape.vocabulary, W = m->shape.embedding, n_in = m->shape.n_in;
+  const float *projection = at(m, MODEL_PARAMETERS, MODEL_PROJECTION), one = 1, zero = 0;
+  float *d_embedding = at(m, MODEL_GRADIENT, MODEL_EMBEDDING);
   model_device_drive_gradient(&m->d, d_drive, m->position, m->first, at(m, MODEL_PARAMETERS, MODEL_EMBEDDING),
-                              at(m, MODEL_PARAMETERS, MODEL_PROJECTION), m->d_table,
-                              at(m, MODEL_GRADIENT, MODEL_PROJECTION),
-                              at(m, MODEL_GRADIENT, MODEL_EMBEDDING));
+                              m->d_table, at(m, MODEL_GRADIENT, MODEL_PROJECTION));
+  if (n_in == 0)
+    CHECK_CUDA(cudaMemsetAsync(d_embedding, 0, (size_t)V * (size_t)W * sizeof *d_embedding, gpu_stream()));
+  else
+    CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_N, CUBLAS_OP_T, W, V, n_in, &one, projection, W + 1, m->d_table,
+                           V, &zero, d_embedding, W));
 }
 
 /* ---- readout ---- */
 
-/* logit_t [V][B] = bias + readout' [V][n_out] out_t [n_out][B] */
+/* logit [V][T B] = bias + readout' [V][n_out] out [n_out][T B], as one product; then by time */
 static void readout(struct model *m, const float *output) {
-  const int V = m->shape.vocabulary, B = m->shape.batch, n_out = m->shape.n_out;
-  const float one = 1;
-  model_device_logit_start(&m->d, m->shape.adds_bias ? at(m, MODEL_PARAMETERS, MODEL_READOUT_BIAS) : NULL,
-                           m->logit);
-  if (n_out == 0) return;
-  CHECK_BLAS(cublasSgemmStridedBatched(m->blas, CUBLAS_OP_N, CUBLAS_OP_T, B, V, n_out, &one, output, B,
-                                       (long long)n_out * B, at(m, MODEL_PARAMETERS, MODEL_READOUT), V, 0,
-                                       &one, m->logit, B, (long long)V * B, m->shape.steps));
+  const int V = m->shape.vocabulary, n_out = m->shape.n_out, TB = m->shape.steps * m->shape.batch;
+  const float one = 1, zero = 0;
+  model_device_by_row(&m->d, n_out, output, m->out_rows);
+  if (n_out > 0)
+    CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_N, CUBLAS_OP_T, TB, V, n_out, &one, m->out_rows, TB,
+                           at(m, MODEL_PARAMETERS, MODEL_READOUT), V, &zero, m->logit_rows, TB));
+  model_device_logits(&m->d, m->shape.adds_bias ? at(m, MODEL_PARAMETERS, MODEL_READOUT_BIAS) : NULL,
+                      n_out > 0 ? m->logit_rows : NULL, m->logit);
 }
 
 static float *logit(struct model *m) {
@@ -228,12 +245,12 @@ static double nats(struct model *m) {
 /* d_out_t [n_out][B] = readout [n_out][V] d_logit_t [V][B];  d_readout [n_out][V] = sum over t, b of out
  * d_logit */
 static void readout_gradient(struct model *m, const float *output, float *d_output) {
+  (void)output; /* by row it is here since readout() */
   const int V = m->shape.vocabulary, B = m->shape.batch, n_out = m->shape.n_out, TB = m->shape.steps * B;
   const float one = 1, zero = 0;
   model_device_by_row(&m->d, V, m->logit, m->logit_rows);
   model_device_row_sums(&m->d, V, m->logit_rows, at(m, MODEL_GRADIENT, MODEL_READOUT_BIAS));
   if (n_out == 0) return;
-  model_device_by_row(&m->d, n_out, output, m->out_rows);
   CHECK_BLAS(cublasSgemmStridedBatched(m->blas, CUBLAS_OP_N, CUBLAS_OP_N, B, n_out, V, &one, m->logit, B,
                                        (long long)V * B, at(m, MODEL_PARAMETERS, MODEL_READOUT), V, 0, &zero,
                                        d_output, B, (long long)n_out * B, m->shape.steps));

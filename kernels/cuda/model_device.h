@@ -22,18 +22,19 @@ void model_device_sigmoid(const float *rho, int64_t n, float *leak, float *kept)
 void model_device_sigmoid_gradient(const float *kept, const float *d_leak, int64_t n, float *d_rho);
 void model_device_fill(float *x, int64_t n, float value);
 
-/* table [n_in][V] = drive of each token; drive [T][n_in][B] by token [T][B]. */
-void model_device_drive(const struct model_device *m, const float *embedding, const float *projection,
-                        const int32_t *token, float *table, float *drive);
+/* table [n_in][V] = each row's bias, the last column of projection [n_in][W + 1]. */
+void model_device_table_start(const struct model_device *m, const float *projection, float *table);
+/* drive [T][n_in][B] = table [n_in][V] by token [T][B]. */
+void model_device_drive(const struct model_device *m, const float *table, const int32_t *token, float *drive);
 
 /* d_table [n_in][V] from d_drive, by the positions of each token: position [T B] sorted by token, first [V +
- * 1]. Then the gradients of projection [n_in][W + 1] and embedding [V][W]. */
+ * 1]. Then the gradient of projection [n_in][W + 1]. */
 void model_device_drive_gradient(const struct model_device *m, const float *d_drive, const int32_t *position,
-                                 const int32_t *first, const float *embedding, const float *projection,
-                                 float *d_table, float *d_projection, float *d_embedding);
+                                 const int32_t *first, const float *embedding, float *d_table,
+                                 float *d_projection);
 
-/* logit [T][V][B] = bias, or 0 where bias is NULL. */
-void model_device_logit_start(const struct model_device *m, const float *bias, float *logit);
+/* logit [T][V][B] = bias [V] + rows [V][T B], each left out where it is NULL. */
+void model_device_logits(const struct model_device *m, const float *bias, const float *rows, float *logit);
 /* Logits become scale (softmax - one at the target); nats [T B] of each position, *sum of all. */
 void model_device_loss(const struct model_device *m, const int32_t *target, double scale, float *logit,
                        double *nats, double *sum);

@@ -74,21 +74,21 @@ __global__ void adamw_kernel(const adamw_factors f, const double *squares, int64
 
 /* ---- drive ---- */
 
-__global__ void table_kernel(const model_device s, const float *embedding, const float *projection,
-                             float *table) {
+/* table [n_in][V] = the last column of projection [n_in][W + 1] */
+__global__ void table_start_kernel(const model_device s, const float *projection, float *table) {
   const int64_t at = thread_index();
-  if (at >= (int64_t)s.n_in * s.V) return;
-  const float *row = projection + at / s.V * (s.W + 1), *token = embedding + at % s.V * s.W;
-  float sum = row[s.W];
-  for (int w = 0; w < s.W; w++) sum += row[w] * token[w];
-  table[at] = sum;
+  if (at < (int64_t)s.n_in * s.V) table[at] = projection[at / s.V * (s.W + 1) + s.W];
 }
 
+/* A warp for each node, which it takes through all positions. */
 __global__ void drive_kernel(const model_device s, const float *table, const int32_t *token, float *drive) {
-  const int64_t at = thread_index();
-  if (at >= (int64_t)s.T * s.n_in * s.B) return;
-  const int64_t b = at % s.B, i = at / s.B % s.n_in, t = at / s.B / s.n_in;
-  drive[at] = table[i * s.V + token[t * s.B + b]];
+  const int64_t i = thread_index() / WARP;
+  if (i >= s.n_in) return;
+#pragma unroll 4
+  for (int k = threadIdx.x % WARP; k < s.T * s.B; k += WARP) {
+    const int t = k / s.B, b = k % s.B;
+    drive[((int64_t)t * s.n_in + i) * s.B + b] = table[i * s.V + token[k]];
+  }
 }
 
 /* A warp sums the positions of one token for one input node. */
@@ -117,22 +117,14 @@ __global__ void projection_gradient_kernel(const model_device s, const float *d_
   d_projection[at] = (float)sum;
 }
 
-/* A block for each element of the embedding. */
-__global__ void embedding_gradient_kernel(const model_device s, const float *d_table, const float *projection,
-                                          float *d_embedding) {
-  const int64_t v = blockIdx.x / s.W, w = blockIdx.x % s.W;
-  double sum = 0;
-  for (int64_t i = threadIdx.x; i < s.n_in; i += THREADS)
-    sum += (double)d_table[i * s.V + v] * projection[i * (s.W + 1) + w];
-  sum = block_sum(sum);
-  if (threadIdx.x == 0) d_embedding[blockIdx.x] = (float)sum;
-}
-
 /* ---- loss ---- */
 
-__global__ void logit_start_kernel(const model_device s, const float *bias, float *logit) {
+/* bias: NULL, or [V]; rows: NULL, or [V][T B] */
+__global__ void logit_kernel(const model_device s, const float *bias, const float *rows, float *logit) {
   const int64_t at = thread_index();
-  if (at < (int64_t)s.T * s.V * s.B) logit[at] = bias ? bias[at / s.B % s.V] : 0.0f;
+  if (at >= (int64_t)s.T * s.V * s.B) return;
+  const int64_t b = at % s.B, v = at / s.B % s.V, t = at / s.B / s.V;
+  logit[at] = (bias ? bias[v] : 0.0f) + (rows ? rows[(v * s.T + t) * s.B + b] : 0.0f);
 }
 
 /* 32 columns a block; each column by THREADS / 32 threads that share out the tokens. */
@@ -176,11 +168,15 @@ __global__ void sum_kernel(const double *x, int64_t n, double *sum, bool more) {
   if (threadIdx.x == 0) *sum = more ? *sum + mine : mine;
 }
 
+/* A warp for each row. */
 __global__ void by_row_kernel(const model_device s, int n, const float *by_time, float *rows) {
-  const int64_t at = thread_index();
-  if (at >= (int64_t)s.T * n * s.B) return;
-  const int64_t b = at % s.B, i = at / s.B % n, t = at / s.B / n;
-  rows[(i * s.T + t) * s.B + b] = by_time[at];
+  const int64_t i = thread_index() / WARP;
+  if (i >= n) return;
+#pragma unroll 4
+  for (int k = threadIdx.x % WARP; k < s.T * s.B; k += WARP) {
+    const int t = k / s.B, b = k % s.B;
+    rows[i * s.T * s.B + k] = by_time[((int64_t)t * n + i) * s.B + b];
+  }
 }
 
 __global__ void row_sum_kernel(int64_t n, const float *rows, float *sums) {
@@ -236,35 +232,34 @@ void model_device_fill(float *x, int64_t n, float value) {
   launched();
 }
 
-void model_device_drive(const struct model_device *m, const float *embedding, const float *projection,
-                        const int32_t *token, float *table, float *drive) {
+void model_device_table_start(const struct model_device *m, const float *projection, float *table) {
   if (m->n_in == 0) return;
-  table_kernel<<<blocks_for((int64_t)m->n_in * m->V), THREADS, 0, gpu_stream()>>>(*m, embedding, projection,
-                                                                                  table);
+  table_start_kernel<<<blocks_for((int64_t)m->n_in * m->V), THREADS, 0, gpu_stream()>>>(*m, projection,
+                                                                                        table);
   launched();
-  drive_kernel<<<blocks_for((int64_t)m->T * m->n_in * m->B), THREADS, 0, gpu_stream()>>>(*m, table, token,
-                                                                                         drive);
+}
+
+void model_device_drive(const struct model_device *m, const float *table, const int32_t *token,
+                        float *drive) {
+  if (m->n_in == 0) return;
+  drive_kernel<<<blocks_for((int64_t)m->n_in * WARP), THREADS, 0, gpu_stream()>>>(*m, table, token, drive);
   launched();
 }
 
 void model_device_drive_gradient(const struct model_device *m, const float *d_drive, const int32_t *position,
-                                 const int32_t *first, const float *embedding, const float *projection,
-                                 float *d_table, float *d_projection, float *d_embedding) {
-  cudaStream_t stream = gpu_stream();
-  if (m->n_in > 0) {
-    token_sum_kernel<<<blocks_for((int64_t)m->n_in * m->V * WARP), THREADS, 0, stream>>>(
-        *m, d_drive, position, first, d_table);
-    launched();
-    projection_gradient_kernel<<<blocks_for((int64_t)m->n_in * (m->W + 1)), THREADS, 0, stream>>>(
-        *m, d_table, embedding, d_projection);
-    launched();
-  }
-  embedding_gradient_kernel<<<m->V * m->W, THREADS, 0, stream>>>(*m, d_table, projection, d_embedding);
+                                 const int32_t *first, const float *embedding, float *d_table,
+                                 float *d_projection) {
+  if (m->n_in == 0) return;
+  token_sum_kernel<<<blocks_for((int64_t)m->n_in * m->V * WARP), THREADS, 0, gpu_stream()>>>(
+      *m, d_drive, position, first, d_table);
+  launched();
+  projection_gradient_kernel<<<blocks_for((int64_t)m->n_in * (m->W + 1)), THREADS, 0, gpu_stream()>>>(
+      *m, d_table, embedding, d_projection);
   launched();
 }
 
-void model_device_logit_start(const struct model_device *m, const float *bias, float *logit) {
-  logit_start_kernel<<<blocks_for((int64_t)m->T * m->V * m->B), THREADS, 0, gpu_stream()>>>(*m, bias, logit);
+void model_device_logits(const struct model_device *m, const float *bias, const float *rows, float *logit) {
+  logit_kernel<<<blocks_for((int64_t)m->T * m->V * m->B), THREADS, 0, gpu_stream()>>>(*m, bias, rows, logit);
   launched();
 }
 
@@ -280,7 +275,7 @@ void model_device_loss(const struct model_device *m, const int32_t *target, doub
 
 void model_device_by_row(const struct model_device *m, int n, const float *by_time, float *rows) {
   if (n == 0) return;
-  by_row_kernel<<<blocks_for((int64_t)m->T * n * m->B), THREADS, 0, gpu_stream()>>>(*m, n, by_time, rows);
+  by_row_kernel<<<blocks_for((int64_t)n * WARP), THREADS, 0, gpu_stream()>>>(*m, n, by_time, rows);
   launched();
 }
 

@@ -173,10 +173,10 @@ __global__ void take_kernel(int64_t n, const uint32_t *edge, const int32_t *col,
   out_gradient[e] = 0;
 }
 
-__global__ void give_kernel(int64_t n, const uint32_t *edge, const float *out_gradient, float *d_value) {
+__global__ void give_kernel(int64_t n, const uint32_t *place, const float *out_gradient, float *d_value) {
   wait_for_previous_launch();
   const int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (e < n && edge[e] != RECUR_NO_EDGE) d_value[edge[e]] = out_gradient[e];
+  if (e < n) d_value[e] = out_gradient[place[e]];
 }
 
 __global__ void give_pair_kernel(int n, const float2 *d_pair, float *d_leak, float *d_bias) {
@@ -242,23 +242,23 @@ void backward(const recur_device *d, int k, const recur_walk *walk, bool halo, b
   with_layout(c, run_backward{d, walk, a, e});
 }
 
-int64_t edge_blocks(const recur_device *d) {
-  return (d->n_out_edges + RECUR_THREADS - 1) / RECUR_THREADS;
+int64_t edge_blocks(int64_t edges) {
+  return (edges + RECUR_THREADS - 1) / RECUR_THREADS;
 }
 
 } // namespace
 
 void recur_device_take(const recur_device *d) {
-  if (edge_blocks(d) == 0) return;
+  if (d->n_out_edges == 0) return;
   const auto kernel = d->lines ? take_kernel<true> : take_kernel<false>;
-  kernel<<<(unsigned)edge_blocks(d), RECUR_THREADS, 0, gpu_stream()>>>(
+  kernel<<<(unsigned)edge_blocks(d->n_out_edges), RECUR_THREADS, 0, gpu_stream()>>>(
       d->n_out_edges, d->out_edge, (const int32_t *)d->near_out.col, d->value, d->out_value, d->out_gradient);
   CHECK_CUDA(cudaGetLastError());
 }
 
 void recur_device_give(const recur_device *d) {
-  launch(give_kernel, edge_blocks(d), d->n_out_edges, d->out_edge, (const float *)d->out_gradient,
-         d->d_value);
+  const int64_t edges = d->n_near + d->n_far;
+  launch(give_kernel, edge_blocks(edges), edges, d->out_place, (const float *)d->out_gradient, d->d_value);
   if (d->n_own == 0) return;
   give_pair_kernel<<<row_blocks(d), RECUR_THREADS, 0, gpu_stream()>>>(d->n_own, (const float2 *)d->d_pair,
                                                                       d->d_leak, d->d_bias);

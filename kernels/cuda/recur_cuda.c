@@ -47,7 +47,7 @@ static int64_t bytes(const struct recur_net *net) {
   if (net->mixed) sum += 2 * ((int64_t)g->n_own + g->n_halo) * net->shape.batch * half;
   sum += (n.states + n.in_floats + n.out_floats + (g->n_halo > 0 ? n.own_floats : 0)) * word;
   if (!net->want_gradient) return sum;
-  sum += padded * (index + 3 * word + line) + n.edges * word + n.own * 4 * word + items;
+  sum += padded * (index + 3 * word + line) + 2 * n.edges * word + n.own * 4 * word + items;
   sum += (n.in_floats + n.out_floats + n.own_floats + (int64_t)g->n_halo * net->shape.batch) * word;
   return sum + 2 * n.own_floats * (net->mixed ? half : word);
 }

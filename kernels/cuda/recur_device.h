@@ -58,6 +58,7 @@ struct recur_device {
   float *in_value, *out_value;       /* [n_in_edges], [n_out_edges]; twice as many where `lines` */
   float *out_gradient;               /* [n_out_edges] */
   const uint32_t *out_edge;          /* [n_out_edges] position in `value` or RECUR_NO_EDGE */
+  const uint32_t *out_place;         /* [n_near + n_far] where an edge of `value` stands among these */
   float *leak, *bias, *d_leak, *d_bias;
   float *pair, *d_pair; /* [n_own][2] leak and bias of a row side by side, and their gradients, in a pass */
   float *drive, *d_drive, *output, *d_output;

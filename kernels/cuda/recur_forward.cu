@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(RECUR_THREADS, L::BLOCKS)
 
 /* ---- before a window ---- */
 
-constexpr int COPY_LANES = 8;
+constexpr int COPY_LANES = WARP; /* that share a row */
 
 /* Values of a row, and in lines its columns, into padded places. */
 template <bool LINES>
@@ -83,6 +83,7 @@ __global__ void values_kernel(int n_rows, const uint32_t *ptr, const uint32_t *p
   const int row = (int)((blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / COPY_LANES);
   if (row >= n_rows) return;
   const uint32_t first = ptr[row], edges = ptr[row + 1] - first, to = padded[row];
+#pragma unroll 4
   for (uint32_t e = threadIdx.x % COPY_LANES; e < edges; e += COPY_LANES)
     put_edge<LINES>(in_value, to + e, LINES ? col[to + e] : 0, value[first + e]);
 }

@@ -144,17 +144,22 @@ static void out_to_device(struct recur_device *d, const struct recur_net *net,
   const bool narrow = is_narrow(g);
   struct recur_by_source s = recur_by_source(g);
   uint32_t n = 0, *padded = pad_rows(s.ptr, g->n_own + g->n_halo, &n), *edge = NEW(uint32_t, n);
+  uint32_t *place = NEW(uint32_t, d->n_near + d->n_far);
   lidx *col = NEW_ZERO(lidx, n);
   for (uint32_t e = 0; e < n; e++) edge[e] = RECUR_NO_EDGE;
   fill_columns(s.ptr, g->n_own + g->n_halo, padded, s.target, col);
   for (lidx j = 0; j < g->n_own + g->n_halo; j++)
-    for (eidx e = s.ptr[j]; e < s.ptr[j + 1]; e++) edge[padded[j] + (e - s.ptr[j])] = s.edge[e];
+    for (eidx e = s.ptr[j]; e < s.ptr[j + 1]; e++) {
+      const uint32_t at = padded[j] + (uint32_t)(e - s.ptr[j]);
+      edge[at] = s.edge[e], place[s.edge[e]] = at;
+    }
   const void *there = indices_to_device(col, n, narrow);
   d->n_out_edges = n;
   d->near_out = walk_to_device(net, s.ptr, padded, 0, g->n_own, there, narrow, shape, chunk);
   d->far_out = walk_to_device(net, s.ptr, padded, g->n_own, g->n_halo, there, narrow, shape, chunk);
   d->out_edge = GPU_COPY_OF(uint32_t, edge, n);
-  mem_free(padded), mem_free(edge), mem_free(col);
+  d->out_place = GPU_COPY_OF(uint32_t, place, d->n_near + d->n_far);
+  mem_free(padded), mem_free(edge), mem_free(place), mem_free(col);
   recur_by_source_free(&s);
 }
 
@@ -183,6 +188,7 @@ void recur_tables_free(struct recur_device *d) {
   gpu_free((void *)d->near_rows.ptr), gpu_free((void *)d->near_rows.padded);
   gpu_free((void *)d->far_rows.ptr), gpu_free((void *)d->far_rows.padded);
   gpu_free((void *)d->in_slot), gpu_free((void *)d->out_slot), gpu_free((void *)d->out_edge);
+  gpu_free((void *)d->out_place);
 }
 
 /* ---- a window in one go ---- */

@@ -99,7 +99,8 @@ struct model_backend {
    * copied before drive and loss return. */
   double (*nats)(struct model *model);
 
-  /* From the logits' gradient: gradient of readout and its bias, and d_output [T][n_out][B]. */
+  /* From the logits' gradient: gradient of readout and its bias, and d_output [T][n_out][B]. output: what
+   * readout() had, unchanged since. */
   void (*readout_gradient)(struct model *model, const float *output, float *d_output);
   /* From d_drive [T][n_in][B]: gradient of projection, and this part's share of the embedding's. */
   void (*drive_gradient)(struct model *model, const float *d_drive);
