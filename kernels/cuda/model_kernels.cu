@@ -33,6 +33,27 @@ __device__ double block_sum(double x) {
   return sum;
 }
 
+/* A warp takes STRETCH of the T B positions of a row: its lane's first, and where they end. */
+constexpr int STRETCH = 4 * WARP;
+struct stretch {
+  int64_t row;
+  int first, end;
+};
+
+__host__ __device__ int64_t stretches_of(const model_device &s) {
+  return (s.T * s.B + STRETCH - 1) / STRETCH;
+}
+
+__device__ stretch stretch_of(const model_device &s) {
+  const int64_t warp = thread_index() / WARP, each = stretches_of(s);
+  const int first = (int)(warp % each) * STRETCH;
+  return {warp / each, first + (int)(threadIdx.x % WARP), min(first + STRETCH, s.T * s.B)};
+}
+
+unsigned stretch_blocks(const model_device &s, int64_t rows) {
+  return blocks_for(rows * stretches_of(s) * WARP);
+}
+
 /* ---- element by element ---- */
 
 __global__ void multiply_kernel(const float *x, const float *y, int64_t n, float *z) {
@@ -80,14 +101,14 @@ __global__ void table_start_kernel(const model_device s, const float *projection
   if (at < (int64_t)s.n_in * s.V) table[at] = projection[at / s.V * (s.W + 1) + s.W];
 }
 
-/* A warp for each node, which it takes through all positions. */
 __global__ void drive_kernel(const model_device s, const float *table, const int32_t *token, float *drive) {
-  const int64_t i = thread_index() / WARP;
-  if (i >= s.n_in) return;
-#pragma unroll 4
-  for (int k = threadIdx.x % WARP; k < s.T * s.B; k += WARP) {
+  const stretch at = stretch_of(s);
+  if (at.row >= s.n_in) return;
+#pragma unroll
+  for (int k = at.first, u = 0; u < STRETCH / WARP; u++, k += WARP) {
+    if (k >= at.end) return;
     const int t = k / s.B, b = k % s.B;
-    drive[((int64_t)t * s.n_in + i) * s.B + b] = table[i * s.V + token[k]];
+    drive[((int64_t)t * s.n_in + at.row) * s.B + b] = table[at.row * s.V + token[k]];
   }
 }
 
@@ -168,14 +189,14 @@ __global__ void sum_kernel(const double *x, int64_t n, double *sum, bool more) {
   if (threadIdx.x == 0) *sum = more ? *sum + mine : mine;
 }
 
-/* A warp for each row. */
 __global__ void by_row_kernel(const model_device s, int n, const float *by_time, float *rows) {
-  const int64_t i = thread_index() / WARP;
-  if (i >= n) return;
-#pragma unroll 4
-  for (int k = threadIdx.x % WARP; k < s.T * s.B; k += WARP) {
+  const stretch at = stretch_of(s);
+  if (at.row >= n) return;
+#pragma unroll
+  for (int k = at.first, u = 0; u < STRETCH / WARP; u++, k += WARP) {
+    if (k >= at.end) return;
     const int t = k / s.B, b = k % s.B;
-    rows[i * s.T * s.B + k] = by_time[((int64_t)t * n + i) * s.B + b];
+    rows[at.row * s.T * s.B + k] = by_time[((int64_t)t * n + at.row) * s.B + b];
   }
 }
 
@@ -242,7 +263,7 @@ void model_device_table_start(const struct model_device *m, const float *project
 void model_device_drive(const struct model_device *m, const float *table, const int32_t *token,
                         float *drive) {
   if (m->n_in == 0) return;
-  drive_kernel<<<blocks_for((int64_t)m->n_in * WARP), THREADS, 0, gpu_stream()>>>(*m, table, token, drive);
+  drive_kernel<<<stretch_blocks(*m, m->n_in), THREADS, 0, gpu_stream()>>>(*m, table, token, drive);
   launched();
 }
 
@@ -275,7 +296,7 @@ void model_device_loss(const struct model_device *m, const int32_t *target, doub
 
 void model_device_by_row(const struct model_device *m, int n, const float *by_time, float *rows) {
   if (n == 0) return;
-  by_row_kernel<<<blocks_for((int64_t)n * WARP), THREADS, 0, gpu_stream()>>>(*m, n, by_time, rows);
+  by_row_kernel<<<stretch_blocks(*m, n), THREADS, 0, gpu_stream()>>>(*m, n, by_time, rows);
   launched();
 }
 
