@@ -1,7 +1,7 @@
-/* HDF5, all of it: nothing else in the program calls the library (h5_packed.c and h5_shared.c are the other
- * two halves of this file). Objects are named by their path in the file. A call that fails inside the library
- * is fatal and names the file, the object and the library's own reason; it exits with EXIT_INPUT on a file
- * opened for reading and EXIT_OUTPUT on one that is being written. Opening is not fatal: it returns a status.
+/* HDF5, all of it: nothing but the h5*.c files calls the library. Objects are named by their path in the
+ * file. A call that fails inside the library is fatal and names the file, the object and the library's own
+ * reason; it exits with EXIT_INPUT on a file opened for reading and EXIT_OUTPUT on one that is being written.
+ * Opening is not fatal: it returns a status.
  *
  * What is read may be damaged or hostile: nothing is followed into other files, no code is loaded, nothing is
  * read that we would not have written so, and room is asked for only as far as the file can fill it.

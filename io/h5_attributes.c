@@ -134,24 +134,24 @@ bool h5_real(struct h5_file *file, const char *at, const char *name, double *val
 }
 
 char **h5_read_texts(struct h5_file *file, const char *path) {
-  const hid_t set = h5_open_dataset(file, path);
-  const struct h5_shape shape = h5_shape_of(file, path, set);
-  const hid_t type = CHECK_H5(file, path, H5Dget_type(set));
-  if (!is_fixed_text(type) || shape.rank != 1)
+  const struct h5_set set = h5_open_set(file, path);
+  const struct h5_shape *shape = &set.shape;
+  const hid_t type = CHECK_H5(file, path, H5Dget_type(set.id));
+  if (!is_fixed_text(type) || shape->rank != 1)
     h5_refuse(file, path, "is not a list of texts of fixed length");
   const int64_t size = (int64_t)H5Tget_size(type);
-  if (!shape.whole || shape.chunk_bytes) h5_refuse(file, path, "was not written, or not all of it");
-  char *all = mem_alloc(shape.n, (size_t)size), **texts = NEW_ZERO(char *, shape.n + 1);
-  if (shape.n > 0) CHECK_H5(file, path, H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all));
-  for (int64_t i = 0; i < shape.n; i++) {
+  if (!shape->whole || shape->chunk_bytes) h5_refuse(file, path, "was not written, or not all of it");
+  char *all = mem_alloc(shape->n, (size_t)size), **texts = NEW_ZERO(char *, shape->n + 1);
+  if (shape->n > 0) CHECK_H5(file, path, H5Dread(set.id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all));
+  for (int64_t i = 0; i < shape->n; i++) {
     const size_t length = strnlen(all + i * size, (size_t)size);
     texts[i] = NEW_ZERO(char, (int64_t)length + 1);
     memcpy(texts[i], all + i * size, length);
   }
   mem_free(all);
-  H5Tclose(type), H5Dclose(set);
+  H5Tclose(type), h5_close_set(&set);
   int64_t sum;
-  if (h5_number(file, path, H5_CHECKSUMS, &sum) && sum != h5_texts_sum(shape.n, texts))
+  if (h5_number(file, path, H5_CHECKSUMS, &sum) && sum != h5_texts_sum(shape->n, texts))
     h5_refuse(file, path, "the file is damaged: these texts do not match their checksum");
   return texts;
 }

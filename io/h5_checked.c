@@ -39,13 +39,14 @@ void h5_write_checked(struct h5_file *file, const char *path, enum ftype type, i
   mem_free(sums);
 }
 
-uint32_t *h5_checksums(struct h5_file *file, const char *path, const struct h5_shape *shape,
-                       enum ftype type) {
-  if (shape->type != type || !h5_has_attribute(file, path, H5_CHECKSUMS)) return NULL;
+uint32_t *h5_checksums(const struct h5_set *set, enum ftype type) {
+  struct h5_file *file = set->file;
+  const char *path = set->path;
+  if (set->shape.type != type || !h5_has_attribute(file, path, H5_CHECKSUMS)) return NULL;
   const hid_t attribute =
       CHECK_H5(file, path, H5Aopen_by_name(file->id, path, H5_CHECKSUMS, H5P_DEFAULT, h5_links(file)));
   const hid_t space = CHECK_H5(file, path, H5Aget_space(attribute));
-  const int64_t pieces = pieces_of(shape->n, (int)shape->width);
+  const int64_t pieces = pieces_of(set->shape.n, (int)set->shape.width);
   const hid_t stored = CHECK_H5(file, path, H5Aget_type(attribute));
   if (H5Sget_simple_extent_npoints(space) != pieces || h5_type_of(stored) != F_U32)
     h5_refuse(file, path, "its list of checksums is damaged");
@@ -55,18 +56,18 @@ uint32_t *h5_checksums(struct h5_file *file, const char *path, const struct h5_s
   return sums;
 }
 
-/* Piece p goes to `to`, which has room for all of it. */
-static void read_piece(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,
-                       uint32_t sum, int64_t first, int64_t n, void *to) {
+/* Rows [first, first + n), one piece, whose checksum is known. */
+static void read_piece(const struct h5_set *set, uint32_t sum, int64_t first, int64_t n, void *to) {
+  const struct h5_shape *shape = &set->shape;
 #pragma omp critical(hdf5)
-  h5_read_plain(file, path, set, shape, shape->type, first, n, to);
+  h5_read_plain(set, shape->type, first, n, to);
   if (sum_of(to, n * shape->width * (int64_t)ftype_bytes(shape->type)) != sum)
-    DIE(EXIT_INPUT, "%s: the file is damaged: %s, rows %lld to %lld, do not match their checksum", file->path,
-        path, (long long)first, (long long)(first + n - 1));
+    DIE(EXIT_INPUT, "%s: the file is damaged: %s, rows %lld to %lld, do not match their checksum",
+        set->file->path, set->path, (long long)first, (long long)(first + n - 1));
 }
 
-void h5_read_checked(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,
-                     const uint32_t *sums, int64_t first, int64_t n, void *data) {
+void h5_read_checked(const struct h5_set *set, const uint32_t *sums, int64_t first, int64_t n, void *data) {
+  const struct h5_shape *shape = &set->shape;
   const int64_t rows = h5_piece_rows((int)shape->width);
   const int64_t row = shape->width * (int64_t)ftype_bytes(shape->type);
 #pragma omp parallel
@@ -79,11 +80,11 @@ void h5_read_checked(struct h5_file *file, const char *path, hid_t set, const st
       const int64_t low = from > first ? from : first, high = end < first + n ? end : first + n;
       char *to = (char *)data + (low - first) * row;
       if (high - low == end - from) {
-        read_piece(file, path, set, shape, sums[p], from, end - from, to);
+        read_piece(set, sums[p], from, end - from, to);
         continue;
       }
       if (!room) room = mem_alloc(rows, (size_t)row);
-      read_piece(file, path, set, shape, sums[p], from, end - from, room);
+      read_piece(set, sums[p], from, end - from, room);
       memcpy(to, room + (low - from) * row, (size_t)((high - low) * row));
     }
     mem_free(room);

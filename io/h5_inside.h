@@ -6,8 +6,7 @@
 
 #include <hdf5.h>
 
-/* Wraps a call on an open file: a negative result is fatal. `what` is the object's path. Yields the result.
- */
+/* Wraps a call on an open file: a negative result is fatal, else it is yielded. `what`: the object's path. */
 int64_t h5_check_at(const char *source, int line, const struct h5_file *file, const char *what,
                     const char *call, int64_t result);
 #define CHECK_H5(file, what, call) h5_check_at(__FILE__, __LINE__, file, what, #call, (int64_t)(call))
@@ -30,10 +29,21 @@ _Noreturn void h5_refuse(const struct h5_file *file, const char *what, const cha
 hid_t h5_memory_type(enum ftype type);
 hid_t h5_stored_type(enum ftype type);
 enum ftype h5_type_of(hid_t type);
-hid_t h5_open_dataset(struct h5_file *file, const char *path);
+bool h5_is_kind(struct h5_file *file, const char *path, H5I_type_t kind);
+
+/* A dataset while it is open. */
+struct h5_set {
+  struct h5_file *file;
+  const char *path; /* the caller's */
+  hid_t id;
+  struct h5_shape shape;
+};
+/* Fatal when it is no dataset. */
+struct h5_set h5_open_set(struct h5_file *file, const char *path);
+void h5_close_set(const struct h5_set *set);
+
 /* Makes missing groups on the way; `layout` is a dataset creation list, closed here. */
 hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_t n, int width, hid_t layout);
-struct h5_shape h5_shape_of(struct h5_file *file, const char *path, hid_t set);
 
 /* The i-th filter of a dataset's creation list. */
 int h5_filter(hid_t made, int i);
@@ -41,22 +51,25 @@ int h5_filter(hid_t made, int i);
 /* Too many too small chunks: the library takes nearly a kilobyte for each one that a call touches. */
 bool h5_crumbles(const struct h5_shape *shape);
 
-/* True when the dataset is packed as ours are and holds native elements of `type`: then h5_read_packed may.
- */
-bool h5_is_packed(struct h5_file *file, const char *path, hid_t set, enum ftype type, int64_t *chunk_rows);
-void h5_read_packed(struct h5_file *file, const char *path, hid_t set, int64_t chunk_rows, int64_t first,
-                    int64_t n, size_t row_bytes, size_t element_bytes, void *data);
+/* ---- three ways to read rows [first, first + n) of an open dataset, n > 0, within its shape ---- */
+
+/* True when it is packed as ours are and holds native elements of `type`: then h5_read_packed may. */
+bool h5_is_packed(const struct h5_set *set, enum ftype type, int64_t *chunk_rows);
+void h5_read_packed(const struct h5_set *set, enum ftype type, int64_t chunk_rows, int64_t first, int64_t n,
+                    void *data);
+
+/* The stored checksums (mem_free them), or NULL where there are none or the type is not the stored one. */
+uint32_t *h5_checksums(const struct h5_set *set, enum ftype type);
+void h5_read_checked(const struct h5_set *set, const uint32_t *sums, int64_t first, int64_t n, void *data);
 
 /* The library's own reader: any layout, filters and type that converts. */
-void h5_read_plain(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,
-                   enum ftype type, int64_t first, int64_t n, void *data);
-/* The attribute that holds checksums. */
+void h5_read_plain(const struct h5_set *set, enum ftype type, int64_t first, int64_t n, void *data);
+
+/* ---- checksums ---- */
+
+/* The attribute that holds them. */
 #define H5_CHECKSUMS "crc32"
 /* CRC-32 over the texts, each with its final 0. */
 uint32_t h5_texts_sum(int64_t n, char *const *text);
-/* The stored checksums (mem_free them), or NULL where there are none or the type is not the stored one. */
-uint32_t *h5_checksums(struct h5_file *file, const char *path, const struct h5_shape *shape, enum ftype type);
-void h5_read_checked(struct h5_file *file, const char *path, hid_t set, const struct h5_shape *shape,
-                     const uint32_t *sums, int64_t first, int64_t n, void *data);
 
 #endif

@@ -52,11 +52,11 @@ static uLongf pack(const unsigned char *data, int64_t have, int64_t bytes, size_
 }
 
 void h5_put_packed(struct h5_file *file, const char *path, int64_t first, int64_t n, const void *data) {
-  const hid_t set = h5_open_dataset(file, path);
-  const struct h5_shape shape = h5_shape_of(file, path, set);
-  const int64_t piece = h5_piece_rows((int)shape.width), rows = shape.n < piece ? shape.n : piece;
-  const size_t element = ftype_bytes(shape.type);
-  const int64_t row_bytes = shape.width * (int64_t)element, bytes = rows * row_bytes;
+  const struct h5_set set = h5_open_set(file, path);
+  const struct h5_shape *shape = &set.shape;
+  const int64_t piece = h5_piece_rows((int)shape->width), rows = shape->n < piece ? shape->n : piece;
+  const size_t element = ftype_bytes(shape->type);
+  const int64_t row_bytes = shape->width * (int64_t)element, bytes = rows * row_bytes;
   const int64_t n_chunks = n > 0 ? (n + rows - 1) / rows : 0;
   watchdog_pause("HDF5 write");
 #pragma omp parallel
@@ -70,12 +70,12 @@ void h5_put_packed(struct h5_file *file, const char *path, int64_t first, int64_
       const uLongf size = pack(at, have * row_bytes, bytes, element, plain, mixed, packed);
       const hsize_t offset[2] = {(hsize_t)(first + from), 0};
 #pragma omp ordered
-      CHECK_H5(file, path, H5Dwrite_chunk(set, H5P_DEFAULT, 0, offset, size, packed));
+      CHECK_H5(file, path, H5Dwrite_chunk(set.id, H5P_DEFAULT, 0, offset, size, packed));
     }
     mem_free(plain), mem_free(mixed), mem_free(packed);
   }
   watchdog_resume();
-  CHECK_H5(file, path, H5Dclose(set));
+  h5_close_set(&set);
 }
 
 void h5_write_packed(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width,
@@ -97,10 +97,10 @@ bool h5_crumbles(const struct h5_shape *shape) {
          bytes / shape->chunk_bytes > MOST_CHUNKS;
 }
 
-bool h5_is_packed(struct h5_file *file, const char *path, hid_t set, enum ftype type, int64_t *chunk_rows) {
-  const hid_t layout = CHECK_H5(file, path, H5Dget_create_plist(set));
-  const hid_t stored = CHECK_H5(file, path, H5Dget_type(set)),
-              space = CHECK_H5(file, path, H5Dget_space(set));
+bool h5_is_packed(const struct h5_set *set, enum ftype type, int64_t *chunk_rows) {
+  const hid_t layout = CHECK_H5(set->file, set->path, H5Dget_create_plist(set->id));
+  const hid_t stored = CHECK_H5(set->file, set->path, H5Dget_type(set->id));
+  const hid_t space = CHECK_H5(set->file, set->path, H5Dget_space(set->id));
   hsize_t chunk[H5S_MAX_RANK] = {0}, dims[H5S_MAX_RANK] = {0};
   const int rank = H5Sget_simple_extent_dims(space, dims, NULL);
   bool is = H5Pget_layout(layout) == H5D_CHUNKED && H5Pget_chunk(layout, H5S_MAX_RANK, chunk) == rank &&
@@ -119,26 +119,27 @@ struct unpacker {
 };
 
 /* The stored bytes of the chunk that begins at a row; 0 for one that was never written. */
-static int64_t fetch(struct h5_file *file, const char *path, hid_t set, int64_t row, hsize_t most,
-                     struct unpacker *u) {
+static int64_t fetch(const struct h5_set *set, int64_t row, hsize_t most, struct unpacker *u) {
   const hsize_t offset[H5S_MAX_RANK] = {(hsize_t)row};
   hsize_t size = 0;
   uint32_t skipped = 0;
-  if (H5Dget_chunk_storage_size(set, offset, &size) < 0 || size == 0)
-    h5_refuse(file, path, "a part was never written");
-  if (size > most) h5_refuse(file, path, "a chunk is larger than deflate makes it");
+  if (H5Dget_chunk_storage_size(set->id, offset, &size) < 0 || size == 0)
+    h5_refuse(set->file, set->path, "a part was never written");
+  if (size > most) h5_refuse(set->file, set->path, "a chunk is larger than deflate makes it");
   if ((int64_t)size > u->packed_bytes) {
     mem_free(u->packed);
     u->packed = NEW(unsigned char, u->packed_bytes = (int64_t)size);
   }
-  CHECK_H5(file, path, H5Dread_chunk(set, H5P_DEFAULT, offset, &skipped, u->packed));
-  if (skipped) h5_refuse(file, path, "a chunk was stored without its filters");
+  CHECK_H5(set->file, set->path, H5Dread_chunk(set->id, H5P_DEFAULT, offset, &skipped, u->packed));
+  if (skipped) h5_refuse(set->file, set->path, "a chunk was stored without its filters");
   return (int64_t)size;
 }
 
-void h5_read_packed(struct h5_file *file, const char *path, hid_t set, int64_t chunk_rows, int64_t first,
-                    int64_t n, size_t row_bytes, size_t element_bytes, void *data) {
-  const int64_t row = (int64_t)row_bytes, bytes = chunk_rows * row, items = bytes / (int64_t)element_bytes;
+void h5_read_packed(const struct h5_set *set, enum ftype type, int64_t chunk_rows, int64_t first, int64_t n,
+                    void *data) {
+  const size_t element = ftype_bytes(type);
+  const int64_t items = chunk_rows * set->shape.width, row = set->shape.width * (int64_t)element;
+  const int64_t bytes = chunk_rows * row;
   const int64_t from_chunk = first / chunk_rows, to_chunk = (first + n - 1) / chunk_rows;
 #pragma omp parallel
   {
@@ -147,16 +148,17 @@ void h5_read_packed(struct h5_file *file, const char *path, hid_t set, int64_t c
     for (int64_t c = from_chunk; c <= to_chunk; c++) {
       int64_t size;
 #pragma omp critical(hdf5)
-      size = fetch(file, path, set, c * chunk_rows, compressBound((uLong)bytes), &u);
+      size = fetch(set, c * chunk_rows, compressBound((uLong)bytes), &u);
       uLongf got = (uLongf)bytes;
       if (uncompress(u.mixed, &got, u.packed, (uLong)size) != Z_OK || (int64_t)got != bytes)
-        h5_refuse(file, path, "the file is damaged: a chunk does not inflate (its checksum is wrong)");
+        h5_refuse(set->file, set->path,
+                  "the file is damaged: a chunk does not inflate (its checksum is wrong)");
       /* Rows of this chunk that were asked for. */
       const int64_t low = c * chunk_rows > first ? c * chunk_rows : first;
       const int64_t end = (c + 1) * chunk_rows < first + n ? (c + 1) * chunk_rows : first + n;
       unsigned char *to = (unsigned char *)data + (low - first) * row;
       const bool whole = end - low == chunk_rows;
-      unshuffle(u.mixed, items, element_bytes, whole ? to : u.plain);
+      unshuffle(u.mixed, items, element, whole ? to : u.plain);
       if (!whole) memcpy(to, u.plain + (low - c * chunk_rows) * row, (size_t)((end - low) * row));
     }
     mem_free(u.packed), mem_free(u.mixed), mem_free(u.plain);

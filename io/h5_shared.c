@@ -21,29 +21,36 @@ void h5_make_rows(struct h5_file *file, const char *path, enum ftype type, int64
 }
 
 /* Rows of one collective transfer; a rank that has none left joins with an empty selection. */
-static void put_piece(struct h5_file *file, const char *path, hid_t set, hid_t transfer, enum ftype type,
-                      const struct h5_shape *shape, int64_t first, int64_t n, const void *data) {
-  const hsize_t start[2] = {(hsize_t)first, 0}, count[2] = {(hsize_t)n, (hsize_t)shape->width};
-  const hid_t space = CHECK_H5(file, path, H5Dget_space(set));
-  const hid_t memory = CHECK_H5(file, path, H5Screate_simple(shape->rank, count, NULL));
+static void put_piece(const struct h5_set *set, hid_t transfer, enum ftype type, int64_t first, int64_t n,
+                      const void *data) {
+  struct h5_file *file = set->file;
+  const char *path = set->path, nothing = 0;
+  const hsize_t start[2] = {(hsize_t)first, 0}, count[2] = {(hsize_t)n, (hsize_t)set->shape.width};
+  const hid_t space = CHECK_H5(file, path, H5Dget_space(set->id));
+  const hid_t memory = CHECK_H5(file, path, H5Screate_simple(set->shape.rank, count, NULL));
   if (n > 0)
     CHECK_H5(file, path, H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL));
   else
     CHECK_H5(file, path, H5Sselect_none(space)), CHECK_H5(file, path, H5Sselect_none(memory));
-  const char nothing = 0;
-  CHECK_H5(file, path, H5Dwrite(set, h5_memory_type(type), memory, space, transfer, n > 0 ? data : &nothing));
+  CHECK_H5(file, path,
+           H5Dwrite(set->id, h5_memory_type(type), memory, space, transfer, n > 0 ? data : &nothing));
   H5Sclose(memory), H5Sclose(space);
+}
+
+/* For rows [first, first + n) to be written; fatal when it has none such. */
+static struct h5_set open_rows(struct h5_file *file, const char *path, int64_t first, int64_t n) {
+  const struct h5_set set = h5_open_set(file, path);
+  if (first < 0 || n < 0 || first > set.shape.n - n) h5_refuse(file, path, "rows outside of the dataset");
+  return set;
 }
 
 void h5_put(struct h5_file *file, const char *path, enum ftype type, int64_t first, int64_t n,
             const void *data) {
-  const hid_t set = h5_open_dataset(file, path);
-  const struct h5_shape shape = h5_shape_of(file, path, set);
-  if (first < 0 || n < 0 || first > shape.n - n) h5_refuse(file, path, "rows outside of the dataset");
+  const struct h5_set set = open_rows(file, path, first, n);
   watchdog_pause("HDF5 write");
-  put_piece(file, path, set, H5P_DEFAULT, type, &shape, first, n, data);
+  put_piece(&set, H5P_DEFAULT, type, first, n, data);
   watchdog_resume();
-  CHECK_H5(file, path, H5Dclose(set));
+  h5_close_set(&set);
 }
 
 /* What one rank alone cannot open (a folder that its host does not see) is found before the collective call,
@@ -78,20 +85,19 @@ struct status h5_open_shared(const struct comm *comm, const char *path, struct h
 
 void h5_put_rows(const struct comm *comm, struct h5_file *file, const char *path, enum ftype type,
                  int64_t first, int64_t n, const void *data) {
-  const hid_t set = h5_open_dataset(file, path), transfer = CHECK_H5(file, path, H5Pcreate(H5P_DATASET_XFER));
-  const struct h5_shape shape = h5_shape_of(file, path, set);
-  const int64_t row_bytes = shape.width * (int64_t)ftype_bytes(type);
+  const struct h5_set set = open_rows(file, path, first, n);
+  const hid_t transfer = CHECK_H5(file, path, H5Pcreate(H5P_DATASET_XFER));
+  const int64_t row_bytes = set.shape.width * (int64_t)ftype_bytes(type);
   const int64_t piece = row_bytes < PIECE_BYTES ? PIECE_BYTES / row_bytes : 1;
-  if (first < 0 || n < 0 || first > shape.n - n) h5_refuse(file, path, "rows outside of the dataset");
   int64_t rounds = (n + piece - 1) / piece;
   comm_max_i64(comm, &rounds, 1);
   CHECK_H5(file, path, H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE));
   watchdog_pause("HDF5 collective write");
   for (int64_t i = 0; i < rounds; i++) {
     const int64_t at = i * piece < n ? i * piece : n, here = n - at < piece ? n - at : piece;
-    put_piece(file, path, set, transfer, type, &shape, first + at, here, (const char *)data + at * row_bytes);
+    put_piece(&set, transfer, type, first + at, here, (const char *)data + at * row_bytes);
   }
   watchdog_resume();
   H5Pclose(transfer);
-  CHECK_H5(file, path, H5Dclose(set));
+  h5_close_set(&set);
 }
