@@ -47,7 +47,9 @@ static void room_for_steps(struct lif *s, int64_t n) {
     s->mine[k].step_ptr = mem_grow(s->mine[k].step_ptr, s->step_room, sizeof(int64_t));
 }
 
+/* Ranks count different spikes of a launch that met a fault: legs of one length cannot follow from these. */
 static void forget_fault(struct lif *s) {
+  s->spikes_per_step = 0;
   CHECK_CUDA(cudaMemsetAsync(s->d.fault, 0xff, sizeof *s->d.fault, gpu_stream()));
 }
 
