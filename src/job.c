@@ -8,6 +8,7 @@
 
 #include <omp.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -245,11 +246,20 @@ struct option job_exchange_option(struct job *job) {
                          0};
 }
 
+/* What was taken where the job leaves the choice: between parts, else between replicas. */
+static const char *taken(const struct job *job, const struct grid *grid) {
+  return grid->parts > 1      ? grid->replica_comm.via->name
+         : grid->replicas > 1 ? grid->part_comm.via->name
+                              : job->via->name;
+}
+
 struct status job_grid(const struct comm *world, const struct job *job, int parts, struct grid *grid) {
   TRY(grid_init(world, parts, grid));
   grid->exchange = job_exchange(job);
   TRY(agree(world, job->via->open(&grid->replica_comm)));
-  return agree(world, job->via->open(&grid->part_comm));
+  TRY(agree(world, job->via->open(&grid->part_comm)));
+  if (strcmp(taken(job, grid), job->via->name)) log_line("transport %s", taken(job, grid));
+  return fine();
 }
 
 void job_grid_close(struct grid *grid) {
@@ -324,14 +334,16 @@ static void add_slurm(json_t *facts) {
     if (getenv(variable[i])) json_object_set_new(facts, key[i], json_string(getenv(variable[i])));
 }
 
-json_t *job_provenance(const struct comm *world, const struct job *job, int parts) {
-  char device[512];
+json_t *job_provenance(const struct comm *world, const struct job *job, const struct grid *grid) {
+  char device[512], transport[32] = "";
+  snprintf(transport, sizeof transport, "%s", taken(job, grid));
+  comm_share(world, transport, sizeof transport, 0); /* replicas may differ */
   job->backend->describe(device, sizeof device);
   json_t *facts = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "program",
                             "fascicle", "version", BUILD_VERSION, "commit", BUILD_COMMIT, "build", BUILD_TYPE,
-                            "compiler", BUILD_COMPILER, "ranks", world->size, "parts", parts, "threads",
+                            "compiler", BUILD_COMPILER, "ranks", world->size, "parts", grid->parts, "threads",
                             job->n_threads, "device", job->backend->name, "device_text", device, "transport",
-                            job->via->name, "started_utc", job->started_utc);
+                            transport, "started_utc", job->started_utc);
   json_object_set_new(facts, "ranks_of_host", hosts_of(world));
   add_slurm(facts);
   return facts;

@@ -63,7 +63,7 @@ enum halo_kind job_exchange(const struct job *job);
 struct status job_start(const struct comm *world, struct job *job);
 void job_stop(struct job *job);
 
-/* The grid, with the job's transport opened on both of its groups. Agreed. */
+/* The grid, with the job's transport opened on both of its groups; the log says which was taken. Agreed. */
 struct status job_grid(const struct comm *world, const struct job *job, int parts, struct grid *grid);
 void job_grid_close(struct grid *grid);
 
@@ -78,7 +78,7 @@ enum request job_request(const struct job *job);
 /* Where the results of this run come from: program, version, commit, build, ranks, parts, threads, hosts,
  * device, transport, start, Slurm job and restart. A new object, the same on every rank; callers add the
  * digests of graph and configuration, and the seed. */
-json_t *job_provenance(const struct comm *world, const struct job *job, int parts);
+json_t *job_provenance(const struct comm *world, const struct job *job, const struct grid *grid);
 
 /* SHA-256 of a JSON value written with sorted keys: the same for the same content. */
 void job_json_digest(const json_t *json, char text[65]);

@@ -171,7 +171,7 @@ static json_t *collect_facts(const struct comm *world, const struct simulation *
   const struct connectome_facts *graph = connectome_facts(sim->file);
   char digest[65];
   job_json_digest(sim->json, digest);
-  json_t *facts = job_provenance(world, &sim->job, sim->grid.parts);
+  json_t *facts = job_provenance(world, &sim->job, &sim->grid);
   json_object_set_new(facts, "graph", json_string(sim->graph));
   json_object_set_new(facts, "graph_digest", json_string(graph->graph_digest));
   json_object_set_new(facts, "order_digest", json_string(graph->order_digest));

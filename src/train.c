@@ -193,7 +193,7 @@ static struct status describe_run(struct training *t, const struct request_line 
   char digest[DIGEST_TEXT];
   json_t *config = train_config_json(&t->config);
   job_json_digest(config, digest);
-  t->provenance = job_provenance(t->world, t->job, t->grid.parts);
+  t->provenance = job_provenance(t->world, t->job, &t->grid);
   t->identity = (struct train_identity){.graph = absolute(t->world, line->graph, graph),
                                         .corpus = absolute(t->world, line->text, text),
                                         .corpus_sha256 = t->corpus.sha256,

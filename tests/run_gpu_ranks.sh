@@ -1,5 +1,5 @@
 #!/bin/bash
-# run_gpu_ranks.sh R [BUILD_FOLDER] [RESULTS]: what needs R >= 2 GPUs of one host, in one call of five minutes for two;
+# run_gpu_ranks.sh R [BUILD_FOLDER] [RESULTS]: what needs R >= 2 GPUs of one host, in one call of nine minutes at most;
 # tests/run_gpu.sh R calls it.
 #   1. graphs, drawn on the CPU into files that every bench loads; one-GPU times, on two GPUs at once
 #   2. benches on all GPUs: replicas (strong and weak scaling), parts, LIF, exchanges
