@@ -161,7 +161,7 @@ static int call_metis(struct piece *p, idx_t seed, idx_t *side) {
 
 static void choose_sides(struct work *w, struct piece *p, idx_t *side) {
   w->n_pieces++;
-  if (p->n < 2 || p->first[p->n] == 0) { /* nothing to cut */
+  if (p->n <= 2 || p->first[p->n] == 0) { /* nothing to choose */
     balanced_split(p, side);
     return;
   }

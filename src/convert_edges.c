@@ -360,12 +360,31 @@ static struct status bring_together(const struct comm *comm, const struct conver
   return agree(comm, s);
 }
 
+/* As many rows as columns of numbers, of which nobody chose three: a matrix whose cells would pass for ids.
+ */
+static struct status check_matrix(const struct convert_options *o, int64_t rows) {
+  enum { EDGE_COLUMNS = 3 };
+  struct table *table = NULL;
+  struct column_choices choices = {0};
+  struct status s = o->columns ? fine() : open_edges(o, &table, &choices);
+  if (!s.code && table && !table_has_header(table) && table_n_columns(table) > EDGE_COLUMNS &&
+      table_n_columns(table) == rows)
+    s = failure(EXIT_INPUT,
+                "%s: %lld rows of %lld numbers look like a dense matrix, not like edges; `fascicle convert "
+                "--help` turns one into an edge list, --columns pre=1,post=2,weight=3 reads these columns",
+                o->edges, (long long)rows, (long long)rows);
+  choices_free(&choices);
+  table_close(table);
+  return s;
+}
+
 struct status edges_read(const struct comm *comm, const struct convert_options *o, struct nodes *nodes,
                          struct edges *edges, struct account *account) {
   struct share share = {
       .nodes = nodes, .known = nodes->ids.n, .edges = edges, .account = account_input(account, "edges")};
   struct status s = read_share(o, comm->rank, comm->size, &share);
   if (comm->size > 1) s = bring_together(comm, o, &share, s);
+  if (comm->rank == 0 && !s.code) s = check_matrix(o, share.account->facts.rows);
   if (comm->rank == 0 && !s.code) s = check_any(o, edges, share.account);
   if (comm->rank == 0) nodes_fill(nodes);
   return agree(comm, s);

@@ -81,6 +81,10 @@ def test_mushroom_body():
                            "type=2")
     check("mushroom body", numbers(facts), (209, 7425, 0, 25322))
     check("classes", collections.Counter(graph.columns["type"]), {"K": 101, "P": 58, "O": 29, "I": 21})
+    matrix = table("larval_MB_left_adjacency.csv")
+    refused(65, ["209 rows of 209 numbers look like a dense matrix"], "--edges", matrix)
+    facts, _, _ = good("--edges", matrix, "--columns", "pre=1,post=2,weight=3", output="asked.h5")
+    check("its first columns, when asked for", facts["inputs"][0]["kept"], 209)
 
 
 def test_celegans_cook():
@@ -112,8 +116,9 @@ def test_celegans_white():
 
 
 def test_malecns():
-    facts, graph, _ = good("--edges", table("malecns_dng13_edges.csv"))
+    facts, graph, error = good("--edges", table("malecns_dng13_edges.csv"))
     check("dng13", numbers(facts), (11, 32, 0, 149))
+    check("fewer neurons than parts: nothing to warn of", "warning" in error, False)
     same(graph, plain("malecns_dng13_edges.csv", (0, 1, 2)))
 
 
