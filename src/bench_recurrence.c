@@ -196,7 +196,10 @@ static void tell(const struct comm *comm, const struct setup *s, const char *gra
   const struct recur_isa *isa = s->backend != &backend_cpu ? NULL
                                 : s->mixed                 ? &recur_plain
                                                            : recur_isa_find(NULL);
-  if (!s->bench->job.json) log_line("%s graph:", graph);
+  if (!s->bench->job.json)
+    log_line("%s graph of %lld neurons and %lld edges; batch %d, %d steps of %d microsteps:", graph,
+             (long long)s->nodes, (long long)s->edges, s->shape.batch * s->grid->replicas, s->shape.steps,
+             s->shape.microsteps);
   for (int c = 0; c < CASES; c++) {
     json_t *more =
         json_pack("{s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f}", "graph", graph, "precision",

@@ -14,7 +14,7 @@
 
 static const struct usage usage = {
     .verb = "convert",
-    .operands = "",
+    .operands = "--edges FILE --output graph.h5",
     .about = "Tables into a graph artifact. Edges (and nodes, and transmitters) come from Feather (Arrow "
              "IPC: plain, LZ4, ZSTD) or delimited text (CSV, TSV, blanks; with or without a header). Columns "
              "are named, or given by position from 1. Ids are 64-bit numbers or names; outer blanks of names "

@@ -68,7 +68,7 @@ static void print_columns(const struct input_account *in) {
   const char *role, *gap = "  columns ";
   json_t *column;
   json_object_foreach(in->columns, role, column) {
-    printf("%s%s = %s", gap, role, json_string_value(column));
+    printf("%s%s = %s", gap, role, json_string_length(column) ? json_string_value(column) : "''");
     gap = ", ";
   }
   if (json_object_size(in->columns)) putchar('\n');

@@ -17,7 +17,7 @@
 
 static const struct usage usage = {
     .verb = "generate",
-    .operands = "",
+    .operands = "--nodes N --edges E --output graph.h5",
     .about =
         "Make a synthetic connectome with heavy-tailed degrees, types, transmitters, signs, synapse counts "
         "and delays; or, with --shuffle-of, a control of a given graph: every neuron keeps its numbers of "

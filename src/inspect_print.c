@@ -23,7 +23,7 @@ static bool is_id(const char *name) {
 
 static void print_scalar(const char *name, const json_t *value) {
   if (json_is_string(value))
-    printf("%s", json_string_value(value));
+    printf("%s", json_string_length(value) ? json_string_value(value) : "''");
   else if (json_is_boolean(value))
     printf(json_is_true(value) ? "yes" : "no");
   else if (json_is_integer(value) && is_id(name))

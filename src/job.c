@@ -205,8 +205,9 @@ static void choose_memory(const struct comm *world, struct job *job) {
 static void say_choices(const struct comm *world, const struct job *job) {
   char device[512];
   job->backend->describe(device, sizeof device);
-  log_line("%d rank%s, %d thread%s each, %s, transport %s", world->size, world->size == 1 ? "" : "s",
-           job->n_threads, job->n_threads == 1 ? "" : "s", device, job->via->name);
+  log_line("%d rank%s, %d thread%s%s, %s, transport %s", world->size, world->size == 1 ? "" : "s",
+           job->n_threads, job->n_threads == 1 ? "" : "s", world->size == 1 ? "" : " each", device,
+           job->via->name);
 }
 
 struct status job_start(const struct comm *world, struct job *job) {
@@ -309,6 +310,11 @@ struct status job_config(const struct comm *world, const struct job *job, json_t
   }
   free(text);
   return s;
+}
+
+void job_config_name(const struct job *job, char *text, size_t size) {
+  const char *file = job->config ? job->config : job->set.n ? "--set" : "configuration";
+  snprintf(text, size, "%s%s", file, job->config && job->set.n ? " with --set" : "");
 }
 
 static json_t *hosts_of(const struct comm *world) {

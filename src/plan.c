@@ -354,11 +354,11 @@ static void print_answer(const struct plan_request *r, const struct answer *a) {
   printf("  largest part: %lld rows, %lld halo rows, %lld edges from own rows, %lld from the halo\n",
          (long long)s->n_own, (long long)s->n_halo, (long long)s->near, (long long)s->far);
   for (int i = 0; i < a->memory.n; i++)
-    printf("  %-46s %14lld bytes\n", a->memory.item[i].name, (long long)a->memory.item[i].bytes);
-  printf("  %-46s %14lld bytes, %.2f of %.2f GiB\n", "total of a rank", (long long)a->memory.total,
+    printf("  %-54s %14lld bytes\n", a->memory.item[i].name, (long long)a->memory.item[i].bytes);
+  printf("  %-54s %14lld bytes, %.2f of %.2f GiB\n", "total of a rank", (long long)a->memory.total,
          (double)a->memory.total / 0x1p30, (double)a->limit / 0x1p30);
   for (int i = 0; i < a->host.n; i++)
-    printf("  on the host: %-33s %14lld bytes\n", a->host.item[i].name, (long long)a->host.item[i].bytes);
+    printf("  on the host: %-41s %14lld bytes\n", a->host.item[i].name, (long long)a->host.item[i].bytes);
   if (a->streamed && a->host.n)
     printf("  edges streamed from host memory: %.0f %% of them are read from there each time\n",
            100 * a->host_edges);

@@ -63,6 +63,7 @@ static struct status parse(struct simulation *sim, int argc, char **argv) {
   if (sim->steps < 0) return failure(EXIT_USAGE, "--steps N is missing: how many steps to simulate");
   if (!sim->job.config)
     return failure(EXIT_USAGE, "--config FILE is missing: jobs/conf/lif_example.json is one");
+  if (!sim->job.output) return failure(EXIT_USAGE, "--output DIR is missing: where the results go");
   if (sim->trials > 1 && strcmp(sim->job.resume, "none") && strcmp(sim->job.resume, "auto"))
     return failure(EXIT_USAGE,
                    "--resume %s: with --trials only auto is possible, each trial has its own checkpoints",
@@ -210,7 +211,9 @@ static struct status set_up(struct comm *world, struct simulation *sim) {
   TRY(job_config(world, &sim->job, &sim->json));
   TRY(connectome_open(world, sim->graph, &sim->file));
   neurons_load(sim->file, &sim->neurons);
-  TRY(lif_config_read(sim->json, sim->job.config, &sim->neurons, &sim->config));
+  char where[FILE_PATH];
+  job_config_name(&sim->job, where, sizeof where);
+  TRY(lif_config_read(sim->json, where, &sim->neurons, &sim->config));
   sim->digests = lif_config_digests(sim->json);
   TRY(open_grid(world, sim));
   split(sim);

@@ -55,7 +55,8 @@ static struct status parse(int argc, char **argv, struct job *job, struct reques
 static struct status configure(struct training *t, const struct request_line *line) {
   json_t *json;
   TRY(job_config(t->world, t->job, &json));
-  const char *where = t->job->config ? t->job->config : "configuration";
+  char where[FILE_PATH];
+  job_config_name(t->job, where, sizeof where);
   const struct status s = train_config_read(json, where, &t->config);
   json_decref(json);
   if (s.code) return s;

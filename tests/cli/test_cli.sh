@@ -32,11 +32,14 @@ done
 wrong 2 "unknown verb 'nonsense'" nonsense
 wrong 2 "is --output meant?" simulate --ouput run
 wrong 2 "--output: its value is empty" simulate graph.h5 --output ""
+wrong 2 "--output DIR is missing" simulate graph.h5 --config lif.json --steps 1
+wrong 2 "usage: fascicle convert --edges FILE" convert edges.csv
 wrong 2 "word 1 is empty; FILE is wanted" inspect ""
 wrong 2 "word 2, " inspect --header $'\xe9'
 "$FASCICLE" simulate -h | cmp - <("$FASCICLE" simulate --help) || fail "-h is not --help"
 "$FASCICLE" help | cmp - <("$FASCICLE" --help) || fail "help is not --help"
 "$FASCICLE" --version | grep -q '^version' || fail "--version"
+if "$FASCICLE" info | grep -q '^[a-z_0-9]* *$'; then fail "info holds an empty line: $("$FASCICLE" info)"; fi
 check='import json, sys; facts = json.load(sys.stdin); assert facts["program"] == "fascicle" and facts["ranks"] == int(sys.argv[1])'
 "$FASCICLE" info --json | "$PYTHON" -c "$check" 1
 "$RANKS" 3 "$FASCICLE" info --json | "$PYTHON" -c "$check" 3

@@ -196,6 +196,7 @@ def test_refusals():
         wrong(2, text, *base, "--config", write_json("bad.json", {k: v for k, v in dict(good, **keys).items() if v is not None}))
 
     bad('unknown key "leak"', leak=3)
+    wrong(2, 'good.json with --set: unknown key "treshold"', *base, "--config", config, "--set", "treshold=3")
     bad('"threshold" is missing', threshold=None)
     bad('"threshold" is 5.5', threshold=5.5)
     bad("decay_shifts", decay_shifts=[])
