@@ -1,6 +1,7 @@
 #!/bin/bash
 # jobs/build.sh [FOLDER [CMAKE-OPTION...]]: configure and build in FOLDER (default: build). Set FASCICLE_CUDA=on|off|auto.
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit ;; esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=${1:-build}
 shift || true

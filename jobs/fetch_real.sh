@@ -13,6 +13,7 @@
 # pyfly-lightning hold code that downloads a connectome, and flybrainer has no file to install. With the release's own tables (CC BY 4.0):
 # fascicle convert --help.
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit ;; esac
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=env.sh
 . "$here/env.sh"

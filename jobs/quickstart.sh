@@ -3,6 +3,7 @@
 # synthetic connectome (or converts the given edge table, or takes the given .h5 graph), simulates it on 2 ranks with a
 # stimulus, and draws a spike raster. Words after -- go to `fascicle convert`, such as --columns. Settings: OUTPUT (folder, default quickstart-out), STEPS (1000), N_RANKS (2).
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit ;; esac
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 files=()
 while (($#)) && [ "$1" != -- ]; do

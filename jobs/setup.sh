@@ -6,6 +6,7 @@
 # Without root it says what it would do and fails if something is missing. CUDA and NCCL are not installed: where the CUDA
 # Toolkit is found, the GPU backend is built.
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit ;; esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 packages=(gcc make cmake ninja-build pkg-config git ca-certificates openmpi-bin libopenmpi-dev libhdf5-openmpi-dev

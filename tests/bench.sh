@@ -2,6 +2,7 @@
 # tests/bench.sh [FILE.jsonl]: every CPU benchmark of the README's table in one run, on an idle machine. Appends the lines, with date and processor,
 # to FILE (default: tests/cpu_results.jsonl). With TORCH=1 also PyTorch's sparse CSR loop on the same cores (installs torch into a scratch place).
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit ;; esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=../jobs/env.sh
 . jobs/env.sh

@@ -3,6 +3,7 @@
 # a checked one (active invariants, poisoned memory, AddressSanitizer and UBSan) that runs the unit tests again (`ctest --test-dir build-checked -j 4`
 # runs most others so too, in ten minutes more; test_train_learns takes far longer); and a short look for races and fuzz run.
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit ;; esac
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=../jobs/env.sh
 . jobs/env.sh

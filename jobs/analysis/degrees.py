@@ -30,6 +30,7 @@ def main():
     axis.legend()
     figure.savefig(options.output + ".png", dpi=150)
     save_csv(options.output + ".csv", ("body_id", "in_degree", "out_degree"), graph.body_id, graph.in_degree(), graph.out_degree())
+    print(f"degrees.py: {graph.n_nodes} neurons in {options.output}.csv and .png")
 
 
 if __name__ == "__main__":

@@ -55,6 +55,8 @@ def main():
     rows = []
     for i, (name, run) in enumerate(zip(names, options.runs)):
         training, validation = curves(run)
+        if not training.size and not validation.size:
+            sys.exit(f"plot_loss.py: {run}: no losses in its metrics.jsonl; a run folder of `fascicle train` is wanted")
         draw(axis, f"C{i}", name, training, validation)
         for kind, points in (("training", training), ("validation", validation)):
             rows += [(name, kind, int(step), loss) for step, loss in points.T]
@@ -65,7 +67,7 @@ def main():
     axis.grid(alpha=0.3)
     figure.savefig(options.output + ".png", dpi=130)
     save_csv(options.output + ".csv", ("run", "kind", "step", "nats"), *zip(*rows))
-    print(f"plot_loss.py: {len(rows)} points in {options.output}.csv")
+    print(f"plot_loss.py: {len(rows)} points in {options.output}.csv and .png")
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def main():
     change.hist(after - before, 120, color="tab:red")
     change.set(xlabel="change of theta", ylabel="edges", yscale="log", title="change")
     figure.savefig(options.output + ".png", dpi=150)
-    print("weights.py: " + ", ".join(f"{name} {value:.6g}" for name, value in rows))
+    print("weights.py: " + ", ".join(f"{name} {value:.6g}" for name, value in rows) + f"; in {options.output}.csv and .png")
 
 
 if __name__ == "__main__":

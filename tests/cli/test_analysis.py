@@ -90,7 +90,7 @@ with tempfile.TemporaryDirectory() as work:
     assert {row["type"] for row in rows(f"{work}/two/rates_by_type.csv")} == {'LC4, "giant"', "DNp01"}
     assert "graph_digest" in script("rates.py", f"{work}/two", "--graph", path, code=1)
     for name, *words in (["raster.py", f"{work}/none"], ["rates.py", config], ["degrees.py", f"{work}/a/spikes.h5"],
-                         ["plot_loss.py", f"{work}/none"], ["weights.py", path, path], ["compare.py", path, path],
+                         ["plot_loss.py", f"{work}/none"], ["plot_loss.py", f"{work}/a"], ["weights.py", path, path], ["compare.py", path, path],
                          ["raster.py", f"{work}/a", "--output", f"{work}/none/raster"]):
         error = script(name, *words, code=1)
         assert error.count("\n") == 1 and error.startswith(name + ": ") and "/" in error, error

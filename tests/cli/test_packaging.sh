@@ -19,4 +19,12 @@ for section in files post runscript test; do grep -q "^%$section" apptainer.def;
 for name in jansson metis lz4 zstd; do
   grep -qi "depends_on(\"$name\")" spack/package.py && grep -qi "('$name'," easybuild/*.eb
 done
+# Scripts explain themselves and do nothing else; job files say what they are for.
+for script in quickstart setup build fetch_real; do
+  "$SOURCE/jobs/$script.sh" --help | head -n 1 | grep -q "^jobs/$script.sh" || { echo "packaging: $script.sh --help"; exit 1; }
+done
+for job in "$SOURCE"/jobs/*.sbatch; do
+  if said=$(env -u SLURM_SUBMIT_DIR -u FASCICLE_JOBS bash "$job" 2>&1); then echo "packaging: $job ran without Slurm"; exit 1; fi
+  [[ $said == *"submit this file with sbatch"* ]] || { echo "packaging: $job: $said"; exit 1; }
+done
 echo "packaging: recipes of version $version are well-formed (not built here)"
