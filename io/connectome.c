@@ -11,7 +11,7 @@ void node_column_free(struct node_column *column) {
   *column = (struct node_column){0};
 }
 
-void scx_extras_free(struct scx_extras *scx) {
+static void scx_extras_free(struct scx_extras *scx) {
   if (!scx) return;
   mem_free(scx->manifest), mem_free(scx->external_id), mem_free(scx->type_code);
   mem_free(scx->transmitter_code), mem_free(scx->side_code), mem_free(scx->place);

@@ -31,8 +31,6 @@ struct scx_extras {
   uint32_t *place;                      /* [n_edges] where each edge stands in the folder's blocks */
 };
 
-void scx_extras_free(struct scx_extras *scx); /* accepts NULL */
-
 /* A whole graph in memory, for the one process that writes it. */
 struct connectome {
   char *population; /* SONATA population, "neurons" by default */

@@ -169,11 +169,6 @@ void fields_close(struct fields_file *file) {
   mem_free(file);
 }
 
-bool fields_has(struct fields_file *file, const char *name) {
-  struct h5_shape shape;
-  return h5_shape(&file->h5, name, &shape);
-}
-
 static struct status check_shape(struct fields_file *file, const struct field *f) {
   struct h5_shape shape;
   const char *path = file->h5.path;

@@ -33,8 +33,6 @@ struct status fields_open(const struct comm *comm, const char *path, const char 
 /* Read the rows [first, first + n_local) of one field, which must have the type, n_global and width given,
  * else EXIT_INPUT that names file and field. Ranges of ranks may overlap here. */
 struct status fields_read(const struct comm *comm, struct fields_file *file, const struct field *field);
-/* True when the file holds the field. Same on all ranks. */
-bool fields_has(struct fields_file *file, const char *name);
 /* Verify every checksum by reading all (each rank a share): a mismatch is EXIT_INPUT that names file and
  * field. */
 struct status fields_verify(const struct comm *comm, struct fields_file *file, const char *path);

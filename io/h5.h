@@ -47,9 +47,6 @@ void h5_put_choice(struct h5_file *file, const char *at, const char *name, int n
                    int chosen);
 /* NULL when there is no such text of fixed length; mem_free it. */
 char *h5_text(struct h5_file *file, const char *at, const char *name);
-/* True for a text of variable length, which is not read: the library keeps those in a heap without checksums,
- * and does not survive a damaged one. Early files of ours had them. */
-bool h5_text_varies(struct h5_file *file, const char *at, const char *name);
 /* EXIT_INPUT unless the file's attributes `format` and `format_version` are these. */
 struct status h5_check_format(struct h5_file *file, const char *kind, int version);
 bool h5_has_attribute(struct h5_file *file, const char *at, const char *name);

@@ -103,7 +103,9 @@ char *h5_text(struct h5_file *file, const char *at, const char *name) {
   return text;
 }
 
-bool h5_text_varies(struct h5_file *file, const char *at, const char *name) {
+/* A text of variable length, which is not read: the library keeps those in a heap without checksums, and does
+ * not survive a damaged one. Early files of ours had them. */
+static bool text_varies(struct h5_file *file, const char *at, const char *name) {
   const hid_t attribute = open_attribute(file, at, name);
   if (attribute < 0) return false;
   const hid_t type = CHECK_H5(file, name, H5Aget_type(attribute));
@@ -160,7 +162,7 @@ struct status h5_check_format(struct h5_file *file, const char *kind, int versio
   char *format = h5_text(file, "/", "format");
   struct status s = fine();
   int64_t stored = 0;
-  if (h5_text_varies(file, "/", "format"))
+  if (text_varies(file, "/", "format"))
     s = failure(EXIT_INPUT,
                 "%s: its texts are of variable length, which are not read: it was not written by this "
                 "version; make it again",

@@ -203,13 +203,3 @@ struct status table_scan(const char *path, const struct table_format *format, st
   if (s.code) table_close(*table), *table = NULL;
   return s;
 }
-
-bool table_recognised(const char *path) {
-  struct table t = {.path = (char *)path, .fd = -1};
-  char head[HEAD];
-  int64_t n = 0;
-  struct status s = open_file(&t, head, &n);
-  if (!s.code) s = find_reader(&t, head, n);
-  if (t.fd >= 0) close(t.fd);
-  return s.code == 0;
-}

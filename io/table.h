@@ -109,7 +109,4 @@ const struct table_facts *table_facts(const struct table *table);
 /* Read all rows without keeping any: facts for `inspect`. The table stays open for its column names. */
 struct status table_scan(const char *path, const struct table_format *format, struct table **table);
 
-/* True when the bytes at the start of the file look like a table that table_open reads (text or Feather). */
-bool table_recognised(const char *path);
-
 #endif

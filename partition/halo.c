@@ -2,7 +2,6 @@
 #include "mem.h"
 
 #include <stdint.h>
-#include <string.h>
 
 /* A set of global rows: one bit each, and before each word the number of members in front of it, so that a
  * member's rank is a popcount away. N / 8 + N / 16 bytes, whatever the number of edges. */
@@ -210,7 +209,7 @@ void graph_build(const struct comm *comm, const gidx *first_of_rank, const eidx 
   find_peers(comm, graph);
 }
 
-void csr_free(struct csr *csr) {
+static void csr_free(struct csr *csr) {
   mem_free(csr->row_ptr), mem_free(csr->col);
   *csr = (struct csr){0};
 }
@@ -221,31 +220,4 @@ void graph_free(struct graph *graph) {
   mem_free(graph->near_edge), mem_free(graph->far_edge), mem_free(graph->halo_gid);
   mem_free(halo->peer), mem_free(halo->send_ptr), mem_free(halo->send_row), mem_free(halo->recv_ptr);
   *graph = (struct graph){0};
-}
-
-static void count_columns(const struct csr *in, eidx *row_ptr) {
-  for (eidx e = 0; e < in->n_edges; e++) row_ptr[in->col[e] + 1]++;
-}
-
-/* Targets are met in ascending order, so each source's list ascends. */
-static void scatter(const struct csr *in, eidx *at, lidx *col, eidx *edge) {
-  for (lidx i = 0; i < in->n_rows; i++)
-    for (eidx e = in->row_ptr[i]; e < in->row_ptr[i + 1]; e++) {
-      const eidx place = at[in->col[e]]++;
-      col[place] = i, edge[place] = e;
-    }
-}
-
-void graph_transpose(const struct graph *graph, struct csr *out, eidx **edge) {
-  const lidx n_rows = graph->n_own + graph->n_halo;
-  *out = (struct csr){.n_edges = graph->near.n_edges + graph->far.n_edges};
-  csr_room(out, n_rows, edge);
-  count_columns(&graph->near, out->row_ptr);
-  count_columns(&graph->far, out->row_ptr);
-  for (lidx j = 0; j < n_rows; j++) out->row_ptr[j + 1] += out->row_ptr[j];
-  eidx *at = NEW(eidx, n_rows);
-  if (n_rows) memcpy(at, out->row_ptr, (size_t)n_rows * sizeof *at);
-  scatter(&graph->near, at, out->col, *edge);
-  scatter(&graph->far, at, out->col, *edge);
-  mem_free(at);
 }

@@ -19,10 +19,4 @@ void graph_build(const struct comm *comm, const gidx *first_of_rank, const eidx 
                  enum halo_kind kind, struct graph *graph);
 void graph_free(struct graph *graph);
 
-/* The same edges seen from the source: row j (owned or halo, n_own + n_halo rows) lists its edges into owned
- * targets. col = owned target, edge = position in `near` (for owned j) or `far` (for halo j), both in
- * ascending order of target. out->row_ptr, out->col and *edge are allocated. */
-void graph_transpose(const struct graph *graph, struct csr *out, eidx **edge);
-void csr_free(struct csr *csr);
-
 #endif

@@ -52,8 +52,6 @@ struct nodes {
 
 /* The column of this name, or NULL. */
 struct node_labels *nodes_column(struct nodes *nodes, const char *name);
-/* The label of one node: a counted string. */
-char *node_label(const struct node_labels *column, uint32_t index);
 
 /* Read the node table into `nodes` (ids must be initialised) and apply the node rule. */
 struct status nodes_read(const struct convert_options *o, struct nodes *nodes, struct account *account);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { PRE, POST, WEIGHT, DELAY, KIND, N_ROLES, MAX_WHERE = 64, MAX_KINDS = 1000 };
+enum { PRE, POST, WEIGHT, DELAY, KIND, N_ROLES, MAX_WHERE = 64 };
 
 /* --where COLUMN=VALUE: values of one column are alternatives, columns must all agree. */
 struct filter {

@@ -11,7 +11,8 @@ struct node_labels *nodes_column(struct nodes *nodes, const char *name) {
   return NULL;
 }
 
-char *node_label(const struct node_labels *column, uint32_t index) {
+/* The label of one node: a counted string. */
+static char *label_of(const struct node_labels *column, uint32_t index) {
   return ids_text(&column->labels, column->code[index]);
 }
 
@@ -81,7 +82,7 @@ static uint32_t code_of(struct keyed *k, const struct table_batch *b, int column
 static struct status differing(const struct keyed *k, uint32_t index, int64_t row, int column,
                                uint32_t code) {
   const struct node_labels *c = &k->nodes->column[k->first_column + column];
-  char *id = ids_text(&k->nodes->ids, index), *old = node_label(c, index), *new = ids_text(&c->labels, code);
+  char *id = ids_text(&k->nodes->ids, index), *old = label_of(c, index), *new = ids_text(&c->labels, code);
   const struct status s =
       failure(EXIT_INPUT,
               "%s: row %lld: id %s occurs again with %s '%s', before it was '%s'; choose with --repeated-ids "

@@ -113,7 +113,8 @@ static struct status collect_scx(const struct inspect_request *request, json_t *
   return fine();
 }
 
-struct status inspect_scx(const struct comm *comm, const struct inspect_request *request, json_t *facts) {
+static struct status inspect_scx(const struct comm *comm, const struct inspect_request *request,
+                                 json_t *facts) {
   return agree(comm, comm->rank == 0 ? collect_scx(request, facts) : fine());
 }
 
@@ -134,7 +135,8 @@ static struct status collect_table(const struct inspect_request *request, json_t
   return s;
 }
 
-struct status inspect_table(const struct comm *comm, const struct inspect_request *request, json_t *facts) {
+static struct status inspect_table(const struct comm *comm, const struct inspect_request *request,
+                                   json_t *facts) {
   if (request->verify)
     return failure(EXIT_USAGE, "--verify: %s is a table and carries no checksums", request->path);
   return agree(comm, comm->rank == 0 ? collect_table(request, facts) : fine());

@@ -21,8 +21,6 @@ struct status inspect_fields(const struct comm *comm, const struct inspect_reque
                              json_t *facts);
 struct status inspect_spikes(const struct comm *comm, const struct inspect_request *request, json_t *facts);
 struct status inspect_hdf5(const struct comm *comm, const struct inspect_request *request, json_t *facts);
-struct status inspect_scx(const struct comm *comm, const struct inspect_request *request, json_t *facts);
-struct status inspect_table(const struct comm *comm, const struct inspect_request *request, json_t *facts);
 
 /* One neuron with its partners. Local, on rank 0. */
 struct status inspect_node(struct connectome_file *file, const struct inspect_request *request,

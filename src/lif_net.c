@@ -36,11 +36,6 @@ void lif_net_free(struct lif_net *net) {
   *net = (struct lif_net){0};
 }
 
-int64_t lif_net_bytes(const struct lif_net *net) {
-  return net->n_edges * (int64_t)sizeof *net->out + (net->n_global + 2) * (int64_t)sizeof *net->out_ptr +
-         net->n_own * (int64_t)sizeof *net->id + (net->mute ? net->n_own : 0);
-}
-
 void lif_net_silence(struct lif_net *net, lidx n, const lidx *row, int bits) {
   uint8_t *mute = net->mute ? (uint8_t *)net->mute : NEW_ZERO(uint8_t, net->n_own);
   for (lidx i = 0; i < n; i++) mute[row[i]] |= (uint8_t)bits;

@@ -34,9 +34,6 @@ void lif_net_build(const struct lif_edges *edges, gidx first, gidx last, struct 
 /* Frees the net's arrays; accepts a zeroed net. */
 void lif_net_free(struct lif_net *net);
 
-/* Bytes that the net holds. */
-int64_t lif_net_bytes(const struct lif_net *net);
-
 /* Silence own rows: `bits` LIF_MUTED (the spikes go nowhere) or LIF_REMOVED (receives nothing, never fires),
  * added to what is set. row [n], any order. Before lif_open. */
 void lif_net_silence(struct lif_net *net, lidx n, const lidx *row, int bits);

@@ -46,11 +46,6 @@ void share_free(struct share *share) {
   *share = (struct share){0};
 }
 
-lidx share_row(const struct share *share, const uint32_t *row_of_node, nodeid node) {
-  const gidx row = (gidx)row_of_node[node] - share->first;
-  return row >= 0 && row < share->n_own ? (lidx)row : -1;
-}
-
 /* Sources ascend strictly within a row: sorted, and no pair twice. */
 static void check_canonical(const struct share *share, gidx row, eidx e, uint32_t last, uint32_t source) {
   if (e > share->row_ptr[row] && source <= last)
@@ -96,11 +91,4 @@ struct status load_graph(const struct comm *comm, struct connectome_file *file, 
   mem_free(source);
   share_free(&share);
   return fine();
-}
-
-void load_counts(struct connectome_file *file, const struct share *share, uint32_t *count) {
-  if (connectome_facts(file)->has_counts)
-    connectome_counts(file, share->first_edge, share->n_edges, count);
-  else
-    for (eidx e = 0; e < share->n_edges; e++) count[e] = 1;
 }

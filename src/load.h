@@ -23,10 +23,6 @@ struct share {
 void share_load(struct connectome_file *file, gidx first, gidx last, struct share *share);
 void share_free(struct share *share);
 
-/* The own row of a node, or -1 when another rank owns it. row_of_node [n_nodes] from
- * connectome_row_of_node. */
-lidx share_row(const struct share *share, const uint32_t *row_of_node, nodeid node);
-
 /* Collective over the ranks of one replica (size = parts): this rank's graph for training, halo included.
  * first_of_rank [size + 1] from load_split must outlive the graph. Agreed EXIT_INPUT when the graph holds
  * parallel edges: two weights of one (pre, post) pair would be one parameter in some programs and two in
@@ -34,9 +30,5 @@ lidx share_row(const struct share *share, const uint32_t *row_of_node, nodeid no
  * with graph_free. */
 struct status load_graph(const struct comm *comm, struct connectome_file *file, const gidx *first_of_rank,
                          enum halo_kind kind, struct graph *graph);
-
-/* Local: one value per edge of the share, in file order (the order that graph->near_edge and far_edge point
- * into): synapse counts, or 1 each where the file has none. count [share->n_edges]. */
-void load_counts(struct connectome_file *file, const struct share *share, uint32_t *count);
 
 #endif

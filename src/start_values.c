@@ -33,7 +33,10 @@ static double iterate(const struct network *n, const float *value, double *x, do
   return norm;
 }
 
-double spectral_radius(const struct network *network, const float *value) {
+/* The largest growth of V x over many products, V from `value` (host, near then far): an estimate of the
+ * spectral radius by power iteration, also where the dominant eigenvalues are a complex pair. Collective over
+ * the ranks of one replica. */
+static double spectral_radius(const struct network *network, const float *value) {
   enum { WARM = 30, MEASURED = 30 };
   const int64_t N = network->facts.n_nodes;
   double *x = NEW(double, N), *y = NEW(double, network->graph.n_own), growth = 0;

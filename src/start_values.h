@@ -11,9 +11,4 @@
  * 0.95. Returns the spectral radius of V. Collective over each replica. */
 double start_values(struct rnn *rnn, const struct train_config *config);
 
-/* The largest growth of V x over many products, V from `value` (host, near then far): an estimate of the
- * spectral radius by power iteration, also where the dominant eigenvalues are a complex pair. Collective over
- * the ranks of one replica. */
-double spectral_radius(const struct network *network, const float *value);
-
 #endif

@@ -111,7 +111,8 @@ void vocabulary_free(struct vocabulary *vocabulary) {
   *vocabulary = (struct vocabulary){0};
 }
 
-int vocabulary_token(const struct vocabulary *v, uint32_t code) {
+/* The token of a code point, or -1. */
+static int token_of(const struct vocabulary *v, uint32_t code) {
   int low = 0, high = v->n;
   while (low < high) {
     const int middle = (low + high) / 2;
@@ -142,7 +143,7 @@ static struct status unknown_character(const char *source, const struct text *te
 struct status text_tokens(const char *source, const struct text *text, const struct vocabulary *vocabulary,
                           int32_t *token) {
   for (int64_t i = 0; i < text->n; i++) {
-    token[i] = vocabulary_token(vocabulary, text->code[i]);
+    token[i] = token_of(vocabulary, text->code[i]);
     if (token[i] < 0) return unknown_character(source, text, i);
   }
   return fine();

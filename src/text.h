@@ -34,9 +34,6 @@ struct vocabulary {
 struct status vocabulary_of(const char *source, const struct text *text, struct vocabulary *vocabulary);
 void vocabulary_free(struct vocabulary *vocabulary);
 
-/* The token of a code point, or -1. */
-int vocabulary_token(const struct vocabulary *vocabulary, uint32_t code);
-
 /* Tokens of a text, token [text->n]. EXIT_INPUT names the first character that the vocabulary does not hold,
  * with its line and column. */
 struct status text_tokens(const char *source, const struct text *text, const struct vocabulary *vocabulary,

@@ -42,7 +42,4 @@ struct status train_choose_parts(const struct training *t, const char *graph, in
 /* At the end: was the run as large as `plan` says? This rank's share. */
 void train_check_memory(const struct training *t);
 
-/* Write the checkpoint of the steps done. Agreed. */
-struct status train_save(struct training *t);
-
 #endif

@@ -96,7 +96,8 @@ static void record_step(struct training *t, const struct step_result *r) {
 
 /* ---- checkpoints and evaluation ---- */
 
-struct status train_save(struct training *t) {
+/* The checkpoint of the steps done. */
+static struct status save(struct training *t) {
   char path[FILE_PATH];
   rundir_checkpoint_path(&t->dir, t->done.step, path);
   if (t->carried) rnn_get_start(&t->rnn, t->carried);
@@ -128,7 +129,7 @@ static struct status evaluate_and_keep(struct training *t) {
                                    (json_int_t)e.characters, "best", better));
   if (better) {
     t->done.best = e.nats, t->done.best_step = t->done.step;
-    TRY(train_save(t));
+    TRY(save(t));
     TRY(rundir_best(t->world, &t->dir, t->done.step));
   }
   log_line("step %lld: validation %.4f nats, %.4f bits a character%s", (long long)t->done.step, e.nats,
@@ -152,7 +153,7 @@ static bool ends_with_more(const struct training *t, int64_t step) {
 /* The checkpoint comes before the evaluation: whatever happens there, the steps are kept. */
 static struct status after_step(struct training *t) {
   const struct train_config *c = &t->config;
-  if (due(t->done.step, c->checkpoint_every, c->train_steps)) TRY(train_save(t));
+  if (due(t->done.step, c->checkpoint_every, c->train_steps)) TRY(save(t));
   if (t->corpus.n_validation > 0 && due(t->done.step, c->eval_every, c->train_steps))
     TRY(evaluate_and_keep(t));
   return fine();
@@ -160,7 +161,7 @@ static struct status after_step(struct training *t) {
 
 static struct status serve(struct training *t, enum request request) {
   if (request == REQUEST_NONE) return fine();
-  if (t->last_saved != t->done.step) TRY(train_save(t));
+  if (t->last_saved != t->done.step) TRY(save(t));
   if (request == REQUEST_SAVE) {
     signals_saved();
     log_line("step %lld: checkpoint written on request", (long long)t->done.step);
@@ -211,6 +212,6 @@ struct status train_loop(struct training *t) {
     r.request = REQUEST_NONE;
   }
   progress_end(&progress, t->done.step);
-  if (!s.code && t->last_saved != t->done.step) s = train_save(t);
+  if (!s.code && t->last_saved != t->done.step) s = save(t);
   return s;
 }

@@ -114,27 +114,6 @@ static void check_reduce(const struct comm *comm, const struct graph *graph, con
   mem_free(needed), mem_free(rows);
 }
 
-static void check_transpose(const struct graph *graph) {
-  struct csr out;
-  eidx *edge;
-  graph_transpose(graph, &out, &edge);
-  CHECK_EQ(out.n_rows, graph->n_own + graph->n_halo);
-  CHECK_EQ(out.n_edges, graph->near.n_edges + graph->far.n_edges);
-  CHECK_EQ(out.row_ptr[out.n_rows], out.n_edges);
-  char *seen = NEW_ZERO(char, out.n_edges + 1);
-  for (lidx j = 0; j < out.n_rows; j++)
-    for (eidx k = out.row_ptr[j]; k < out.row_ptr[j + 1]; k++) {
-      const struct csr *half = j < graph->n_own ? &graph->near : &graph->far;
-      const lidx i = out.col[k];
-      CHECK(k == out.row_ptr[j] || i >= out.col[k - 1]);
-      CHECK_EQ(half->col[edge[k]], j);
-      CHECK(edge[k] >= half->row_ptr[i] && edge[k] < half->row_ptr[i + 1]);
-      CHECK(!seen[edge[k] + (j < graph->n_own ? 0 : graph->near.n_edges)]++);
-    }
-  mem_free(seen), mem_free(edge);
-  csr_free(&out);
-}
-
 static void check_kind(struct comm *comm, const struct made *made, const gidx *first, enum halo_kind kind) {
   const gidx low = first[comm->rank], n = first[comm->rank + 1] - low;
   eidx *row_ptr = NEW(eidx, n + 1);
@@ -149,7 +128,6 @@ static void check_kind(struct comm *comm, const struct made *made, const gidx *f
   check_exchange(comm, &graph, 1);
   check_exchange(comm, &graph, 5);
   check_reduce(comm, &graph, made);
-  check_transpose(&graph);
   graph_free(&graph);
   mem_free(row_ptr);
 }

@@ -179,7 +179,6 @@ static void test_faults(const char *path) {
 static void test_scan(const char *path) {
   write_large(path, 1000, 500);
   struct table *t;
-  CHECK(table_recognised(path));
   CHECK_FINE(table_scan(path, NULL, &t));
   CHECK_EQ(table_facts(t)->rows, 1000);
   CHECK_TEXT(table_facts(t)->format, "delimited text (comma, header)");
