@@ -30,10 +30,11 @@ static void test_choices(void) {
   CHECK_FINE(job_grid(&world, &job, parts, &grid));
   CHECK(grid.replica_comm.via == job.via && grid.part_comm.via == job.via);
   CHECK_EQ(grid.replica_comm.size, parts);
-  job_grid_close(&grid);
-  json_t *facts = job_provenance(&world, &job, parts);
+  json_t *facts = job_provenance(&world, &job, &grid);
   CHECK_EQ(json_integer_value(json_object_get(facts, "ranks")), world.size);
+  CHECK_EQ(json_integer_value(json_object_get(facts, "parts")), parts);
   json_decref(facts);
+  job_grid_close(&grid);
   CHECK_EQ(job_request(&job), REQUEST_NONE);
   job.max_time = 1e-9;
   CHECK_EQ(job_request(&job), REQUEST_STOP);
