@@ -80,7 +80,7 @@ const char *span_count(struct span s, int64_t *count) {
   if (!read_double(s, &d)) return "a whole number is wanted";
   if (d >= EXACT || d <= -EXACT) return "the number was written as a double and is above 2^53";
   *count = (int64_t)d;
-  return (double)*count == d ? NULL : "a whole number is wanted, not a fraction";
+  return (double)*count == d ? NULL : "a whole number is wanted, not a fraction; multiply the column first";
 }
 
 const char *span_text(struct span s) {
