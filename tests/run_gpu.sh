@@ -7,8 +7,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 [[ ${1:-} =~ ^[0-9]+$ ]] && exec bash "$here/run_gpu_ranks.sh" "$@"
-build=${1:-$here/../build}
-results=${2:-$here/gpu_results.jsonl}
+build=$(realpath -m "${1:-$here/../build}")
+results=$(realpath -m "${2:-$here/gpu_results.jsonl}")
 [ -d "$build" ] && PATH=$build:$build/tests:$PATH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

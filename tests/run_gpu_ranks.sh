@@ -11,12 +11,18 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 ranks=$1
-build=${2:-$here/../build}
-results=${3:-$here/gpu_results.jsonl}
+build=$(realpath -m "${2:-$here/../build}")
+results=$(realpath -m "${3:-$here/gpu_results.jsonl}")
 limit=${SECONDS_LEFT:-540}
 checks=${CHECKS:-180}
 ((ranks >= 2)) || { echo "run_gpu.sh R: R of at least 2 is wanted, not $ranks"; exit 2; }
 [ -d "$build" ] && PATH=$build:$build/tests:$PATH
+for program in fascicle gpu_test_transport gpu_test_lif_ranks mpirun nvidia-smi python3; do
+  command -v $program >/dev/null || { echo "run_gpu.sh $ranks: $program is neither in $build nor on the PATH"; exit 2; }
+done
+names=$(nvidia-smi --query-gpu=name --format=csv,noheader)
+gpu=${names%%$'\n'*}
+(($(wc -l <<<"$names") >= ranks)) || { echo "run_gpu.sh $ranks: this host has fewer GPUs"; exit 2; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -25,7 +31,6 @@ export OMPI_MCA_rmaps_base_oversubscribe=1
 share=$(($(nproc) / ranks))
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$((share > 8 ? 8 : share > 1 ? share : 1))}
 IFS=, read -ra device <<<"${CUDA_VISIBLE_DEVICES:-$(seq -s , 0 $((ranks - 1)))}"
-gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
 date=$(date -u +%Y-%m-%d)
 
 # bench SECONDS RANKS ARGS...: left out when it would not end in time; with RANKS 1 on the GPU $lane
