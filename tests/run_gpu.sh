@@ -17,10 +17,14 @@ cd "$work"
 gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
 date=$(date -u +%Y-%m-%d)
 failed=0
-step() { # NAME COMMAND...: its log is shown when it fails
-  local name=$1 start=$SECONDS
+step() { # NAME COMMAND...: its log is shown when it fails, at the first command of it that does: in an `if` bash would go on
+  local name=$1 start=$SECONDS code
   shift
-  if "$@" >log 2>&1; then
+  set +e
+  (set -e && "$@") >log 2>&1
+  code=$?
+  set -e
+  if ((code == 0)); then
     echo "passed  $name ($((SECONDS - start)) s): $(tail -n 1 log)"
   else
     echo "FAILED  $name"
@@ -58,7 +62,8 @@ simulate_like_the_cpu() {
       --residency "$residency" $more
     digests "sim_${device}_$residency"/trial_*/metrics.jsonl >"digests_${device}_$residency"
   done
-  cmp digests_cpu_auto digests_cuda_resident && cmp digests_cpu_auto digests_cuda_streamed
+  cmp digests_cpu_auto digests_cuda_resident
+  cmp digests_cpu_auto digests_cuda_streamed
   fascicle simulate s.h5 --config lif.json --steps 10 --output no --device cuda --memory 0.03 && return 1
   [ "$(sort -u digests_cpu_auto | wc -l)" = 5 ] && echo "five trials, resident and streamed: equal digests"
 }

@@ -17,7 +17,8 @@ grep -q "version = '$version'" "easybuild/fascicle-$version-foss-2023a.eb"
 grep -q "/opt/fascicle/$version" fascicle.lua
 for section in files post runscript test; do grep -q "^%$section" apptainer.def; done
 for name in jansson metis lz4 zstd; do
-  grep -qi "depends_on(\"$name\")" spack/package.py && grep -qi "('$name'," easybuild/*.eb
+  grep -qi "depends_on(\"$name\")" spack/package.py
+  grep -qi "('$name'," easybuild/*.eb
 done
 # Scripts explain themselves and do nothing else; job files say what they are for.
 for script in quickstart setup build fetch_real; do
