@@ -355,7 +355,7 @@ json_t *job_provenance(const struct comm *world, const struct job *job, const st
   return facts;
 }
 
-void job_json_digest(const json_t *json, char text[65]) {
+void job_json_digest(const json_t *json, char text[DIGEST_TEXT]) {
   char *canonical = json_pretty(json);
   struct sha256 s;
   sha256_init(&s);

@@ -15,6 +15,7 @@
 
 #include "backend.h"
 #include "comm.h"
+#include "digest.h"
 #include "grid.h"
 #include "json.h"
 #include "options.h"
@@ -85,6 +86,6 @@ enum request job_request(const struct job *job);
 json_t *job_provenance(const struct comm *world, const struct job *job, const struct grid *grid);
 
 /* SHA-256 of a JSON value written with sorted keys: the same for the same content. */
-void job_json_digest(const json_t *json, char text[65]);
+void job_json_digest(const json_t *json, char text[DIGEST_TEXT]);
 
 #endif

@@ -17,7 +17,7 @@ json_t *lif_config_digests(const json_t *config) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)config, key, value) {
-    char text[65];
+    char text[DIGEST_TEXT];
     if (!strcmp(key, "about")) continue; /* remarks: any JSON, without effect */
     job_json_digest(value, text);
     json_object_set_new(digests, key, json_string(text));

@@ -1,20 +1,15 @@
 /* What users give, as tables for the backend: stimuli of own rows, parameters, initial values. */
 #include "lif_net.h"
 #include "mem.h"
+#include "numbers.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static int by_value(const void *a, const void *b) {
-  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return (x > y) - (x < y);
-}
 
 /* A sorted copy; mem_free it. */
 static int64_t *sorted(int64_t n, const int64_t *x) {
   int64_t *copy = NEW(int64_t, n);
   if (n) memcpy(copy, x, (size_t)n * sizeof *x);
-  if (n) qsort(copy, (size_t)n, sizeof *copy, by_value);
+  sort_i64(copy, n);
   return copy;
 }
 
@@ -22,8 +17,10 @@ lidx lif_own_rows(const struct lif_net *net, int64_t n, const nodeid *node, lidx
   nodeid *wanted = sorted(n, node);
   lidx found = 0;
   *row = NEW(lidx, n < net->n_own ? n : net->n_own);
-  for (lidx i = 0; i < net->n_own && n; i++)
-    if (bsearch(&net->id[i], wanted, (size_t)n, sizeof *wanted, by_value)) (*row)[found++] = i;
+  for (lidx i = 0; i < net->n_own; i++) {
+    const int64_t at = find_i64(wanted, n, net->id[i]);
+    if (at < n && wanted[at] == net->id[i]) (*row)[found++] = i;
+  }
   mem_free(wanted);
   return found;
 }

@@ -161,7 +161,7 @@ static void choose_links(const struct plan_request *r, int parts, struct plan_la
 }
 
 static int64_t memory_limit(const struct plan_request *r) {
-  if (r->memory_gib > 0) return (int64_t)(r->memory_gib * 1024 * 1024 * 1024);
+  if (r->memory_gib > 0) return (int64_t)(r->memory_gib * 0x1p30);
   if (r->machine.memory) return r->machine.memory;
   return mem_of_host() / r->ranks;
 }

@@ -170,7 +170,7 @@ static void make_stimuli(struct simulation *sim) {
 
 static json_t *collect_facts(const struct comm *world, const struct simulation *sim) {
   const struct connectome_facts *graph = connectome_facts(sim->file);
-  char digest[65];
+  char digest[DIGEST_TEXT];
   job_json_digest(sim->json, digest);
   json_t *facts = job_provenance(world, &sim->job, &sim->grid);
   json_object_set_new(facts, "graph", json_string(sim->graph));

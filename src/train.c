@@ -76,14 +76,13 @@ static const char *absolute(const struct comm *world, const char *path, char to[
 }
 
 static struct status fits(const struct training *t, const struct rnn_shape *shape) {
-  const double gib = 1024.0 * 1024 * 1024;
   int64_t bytes = rnn_bytes(t->job->backend, &t->network, shape);
   comm_max_i64(t->world, &bytes, 1);
   if (bytes <= t->job->memory_bytes) return fine();
   return failure(EXIT_USAGE,
                  "training needs %.3g GiB on a rank, %.3g GiB are allowed: use more --parts, a smaller batch "
                  "or steps_per_window, or raise --memory",
-                 (double)bytes / gib, (double)t->job->memory_bytes / gib);
+                 (double)bytes / 0x1p30, (double)t->job->memory_bytes / 0x1p30);
 }
 
 static struct status open_rnn(struct training *t) {
