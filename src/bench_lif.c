@@ -16,164 +16,15 @@
  * The floor counts the bytes that any such step must move: idle 8 a neuron (V in and out); active 20 a neuron
  * (V in and out, counter in and out, input in and cleared), 16 an event (the edge in, its sum in and out). */
 #include "backends.h"
-#include "bench.h"
-#include "generate.h"
+#include "bench_lif_bed.h"
 #include "lif_group.h"
-#include "load.h"
 #include "log.h"
 #include "mem.h"
-#include "rng.h"
 
 #include <stdio.h>
-#include <string.h>
 
-enum { NODES = 211577, EDGES = 24678466, STEPS = 200, WARM_UP = 20, LOW_DELAY = 1, HIGH_DELAY = 8 };
-enum { IDLE_SHIFT = 12, ACTIVE_SHIFT = 4, REFRACTORY = 2 };
+enum { WARM_UP = 20, IDLE_SHIFT = 12, ACTIVE_SHIFT = 4, REFRACTORY = 2 };
 enum { IDLE_REPEATS = 10 }; /* idle steps are quick: so many times more of them */
-enum { HELD_SHARE = 10 };   /* of streamed edges one in so many is held, by a rank or on a GPU */
-
-struct bed {
-  const struct comm *comm;
-  const struct bench_job *bench;
-  struct lif_net net, streamed; /* the second only from a file that is streamable, else zeroed */
-  bool device;                  /* one GPU alone */
-  gidx *first_of_rank;
-  int64_t steps;
-  double rate; /* bytes per second of memory, all ranks */
-};
-
-/* ---- graph ---- */
-
-/* Four in five neurons excite. */
-static void fill_weights(const struct bed *bed, eidx n, const uint32_t *source, const uint32_t *target,
-                         int16_t *weight, uint16_t *delay) {
-  const uint64_t seed = (uint64_t)bed->bench->seed;
-  const uint16_t low = (uint16_t)(bed->bench->low_delay ? bed->bench->low_delay : LOW_DELAY);
-  const uint16_t high = (uint16_t)(bed->bench->high_delay ? bed->bench->high_delay : HIGH_DELAY);
-#pragma omp parallel for num_threads(bed->bench->job.n_threads)
-  for (eidx e = 0; e < n; e++) {
-    const int count = (int)generate_count(seed, source[e], target[e]);
-    weight[e] = (int16_t)(source[e] % 5 ? count : -count);
-    delay[e] = generate_delay(seed, source[e], target[e], low, high);
-  }
-}
-
-static void build_net(struct bed *bed, const struct generate_model *model) {
-  const eidx n = model->n_edges;
-  uint32_t *source = NEW(uint32_t, n), *target = NEW(uint32_t, n);
-  int16_t *weight = NEW(int16_t, n);
-  uint16_t *delay = NEW(uint16_t, n);
-  generate_edges(model, bed->bench->job.n_threads, source, target);
-  fill_weights(bed, n, source, target, weight, delay);
-  const struct lif_edges edges = {.n_nodes = model->n_nodes,
-                                  .n_edges = n,
-                                  .source = source,
-                                  .target = target,
-                                  .weight = weight,
-                                  .delay = delay};
-  lif_net_build(&edges, bed->first_of_rank[bed->comm->rank], bed->first_of_rank[bed->comm->rank + 1],
-                &bed->net);
-  mem_free(source), mem_free(target), mem_free(weight), mem_free(delay);
-}
-
-static struct status make_synthetic(struct bed *bed) {
-  const struct bench_job *bench = bed->bench;
-  const struct generate_model model = {.n_nodes = bench->nodes ? bench->nodes : NODES,
-                                       .n_edges = bench->edges ? bench->edges : EDGES,
-                                       .seed = (uint64_t)bench->seed,
-                                       .modular = bench->model && !strcmp(bench->model, "modular")};
-  TRY(generate_check(&model));
-  const int ranks = bed->comm->size;
-  for (int r = 0; r <= ranks; r++) bed->first_of_rank[r] = model.n_nodes * r / ranks;
-  build_net(bed, &model);
-  return fine();
-}
-
-static struct status load_file(struct bed *bed) {
-  const struct comm *comm = bed->comm;
-  struct connectome_file *file;
-  TRY(connectome_open(comm, bed->bench->graph, &file));
-  load_split(comm, file, comm->size, bed->first_of_rank);
-  const gidx first = bed->first_of_rank[comm->rank], last = bed->first_of_rank[comm->rank + 1];
-  const struct connectome_facts *facts = connectome_facts(file);
-  lif_net_load(file, first, last, &bed->net);
-  if (facts->streamable && bed->bench->job.backend == &backend_cpu)
-    lif_net_stream(file, first, last, facts->n_edges * (int64_t)sizeof(struct lif_edge) / HELD_SHARE,
-                   bed->bench->job.n_readers, &bed->streamed);
-  connectome_close(file);
-  return fine();
-}
-
-static struct status make_bed(const struct comm *comm, const struct bench_job *bench, struct bed *bed) {
-  const struct backend *backend = bench->job.backend;
-  *bed = (struct bed){.comm = comm, .bench = bench, .steps = bench->steps ? bench->steps : STEPS};
-  bed->first_of_rank = NEW(gidx, comm->size + 1);
-  bed->device = comm->size == 1 && backend->lif->together && !bench->plain;
-  bed->rate =
-      backend->copy_rate ? backend->copy_rate() * comm->size : bench_memory_rate(comm, bench->job.n_threads);
-  TRY(bench->graph ? load_file(bed) : make_synthetic(bed));
-  int64_t n_edges = bed->net.n_edges;
-  comm_sum_i64(comm, &n_edges, 1);
-  log_line("graph of %lld neurons and %lld edges; memory moves %.1f GB/s", (long long)bed->net.n_global,
-           (long long)n_edges, bed->rate * 1e-9);
-  return fine();
-}
-
-/* ---- who fires ---- */
-
-/* Exactly `n` of all nodes, drawn for step t; mark [n_nodes] becomes 1 for them. The same on every rank. */
-static void draw_nodes(const struct bed *bed, int64_t t, int64_t n, uint8_t *mark) {
-  memset(mark, 0, (size_t)bed->net.n_global);
-  uint32_t at = 0;
-  while (n > 0) {
-    const struct rng_block r = rng_draw((uint64_t)bed->bench->seed, at++, (uint32_t)t, 0, 1);
-    const uint64_t node = rng_below(r.v[0], r.v[1], (uint64_t)bed->net.n_global);
-    n -= !mark[node], mark[node] = 1;
-  }
-}
-
-/* One list of own neurons for every step. */
-static struct lif_stimulus *draw_spikes(const struct bed *bed, int64_t n_steps, double percent) {
-  const int64_t n = (int64_t)((double)bed->net.n_global * percent / 100 + 0.5);
-  struct lif_stimulus *stimulus = NEW_ZERO(struct lif_stimulus, n_steps);
-  uint8_t *mark = NEW(uint8_t, bed->net.n_global);
-  for (int64_t t = 0; t < n_steps; t++) {
-    draw_nodes(bed, t, n, mark);
-    const uint8_t *own = mark + bed->net.first;
-    int64_t *step = NEW(int64_t, 1);
-    lidx found = 0, at = 0;
-    for (lidx i = 0; i < bed->net.n_own; i++) found += own[i];
-    lidx *neuron = NEW(lidx, found);
-    for (lidx i = 0; i < bed->net.n_own; i++)
-      if (own[i]) neuron[at++] = i;
-    *step = t;
-    stimulus[t] = (struct lif_stimulus){.kind = LIF_SPIKES,
-                                        .first_step = t,
-                                        .last_step = t,
-                                        .n = found,
-                                        .neuron = neuron,
-                                        .n_steps = 1,
-                                        .step = step};
-  }
-  mem_free(mark);
-  return stimulus;
-}
-
-/* The same share of the neurons by lot, so that trials differ: a kick that no other input comes near. */
-static struct lif_stimulus *draw_kicks(const struct bed *bed, double percent) {
-  struct lif_stimulus *stimulus = NEW_ZERO(struct lif_stimulus, 1);
-  lidx *neuron = NEW(lidx, bed->net.n_own);
-  for (lidx i = 0; i < bed->net.n_own; i++) neuron[i] = i;
-  *stimulus = (struct lif_stimulus){.kind = LIF_POISSON,
-                                    .last_step = INT64_MAX,
-                                    .value = 1 << 30,
-                                    .probability = percent / 100,
-                                    .n = bed->net.n_own,
-                                    .neuron = neuron};
-  return stimulus;
-}
-
-/* ---- cases ---- */
 
 /* A way to measure. */
 struct way {
@@ -204,7 +55,7 @@ static void add_counts(const struct lif_batch *batch, int64_t *counts) {
   counts[EVENTS] += batch->events, counts[SPIKES] += batch->sent, counts[HOST_EVENTS] += batch->host_events;
 }
 
-static void summarize(const struct bed *bed, double *seconds, int64_t n, int64_t steps, int64_t *counts,
+static void summarize(const struct lif_bed *bed, double *seconds, int64_t n, int64_t steps, int64_t *counts,
                       struct measured *m) {
   m->seconds = bench_slowest(bed->comm, bench_median(seconds, n));
   m->best = bench_slowest(bed->comm, seconds[0]);
@@ -217,7 +68,7 @@ static void summarize(const struct bed *bed, double *seconds, int64_t n, int64_t
 }
 
 /* Batches as long as the engine makes them; the first WARM_UP steps are not counted. */
-static void time_steps(const struct bed *bed, struct lif_run *run, int64_t n_steps, struct measured *m) {
+static void time_steps(const struct lif_bed *bed, struct lif_run *run, int64_t n_steps, struct measured *m) {
   double *seconds = NEW(double, n_steps);
   int64_t n = 0, counts[COUNTS] = {0}, steps = 0;
   comm_barrier(bed->comm);
@@ -235,7 +86,7 @@ static void time_steps(const struct bed *bed, struct lif_run *run, int64_t n_ste
 }
 
 /* The same for trials together, a step of one trial counting as one. */
-static void time_trials(const struct bed *bed, struct lif_group *g, int64_t n_steps, struct measured *m) {
+static void time_trials(const struct lif_bed *bed, struct lif_group *g, int64_t n_steps, struct measured *m) {
   double *seconds = NEW(double, n_steps);
   struct lif_batch *batch = NEW(struct lif_batch, g->n);
   int64_t n = 0, counts[COUNTS] = {0}, steps = 0;
@@ -255,7 +106,7 @@ static void time_trials(const struct bed *bed, struct lif_group *g, int64_t n_st
 }
 
 /* Potentials of 2^29 to 2^30 and both signs: under a shift of 8 they still leak after thousands of steps. */
-static void fill_potentials(const struct bed *bed, int32_t *potential) {
+static void fill_potentials(const struct lif_bed *bed, int32_t *potential) {
   for (lidx i = 0; i < bed->net.n_own; i++) {
     const int32_t v = (1 << 29) + (int32_t)((uint32_t)bed->net.id[i] * 2654435761u >> 3);
     potential[i] = i % 2 ? v : -v;
@@ -263,15 +114,15 @@ static void fill_potentials(const struct bed *bed, int32_t *potential) {
 }
 
 /* The idle case is only worth its name if everybody still has something to leak. */
-static void check_alive(const struct bed *bed, const struct lif_run *run, struct lif_state *state) {
+static void check_alive(const struct lif_bed *bed, const struct lif_run *run, struct lif_state *state) {
   lif_read(run, state);
   for (lidx i = 0; i < bed->net.n_own; i++)
     if (state->potential[i] >> IDLE_SHIFT == 0)
       DIE(EXIT_RUNTIME, "bench lif: a potential has stopped to leak");
 }
 
-static struct status run_alone(const struct bed *bed, const struct lif_setup *setup, const struct way *way,
-                               int64_t n_steps, struct measured *m) {
+static struct status run_alone(const struct lif_bed *bed, const struct lif_setup *setup,
+                               const struct way *way, int64_t n_steps, struct measured *m) {
   struct lif_run *run;
   struct lif_state state;
   TRY(lif_open(bed->comm, setup, &run));
@@ -287,8 +138,8 @@ static struct status run_alone(const struct bed *bed, const struct lif_setup *se
   return fine();
 }
 
-static struct status run_trials(const struct bed *bed, const struct lif_setup *setup, const struct way *way,
-                                int64_t n_steps, struct measured *m) {
+static struct status run_trials(const struct lif_bed *bed, const struct lif_setup *setup,
+                                const struct way *way, int64_t n_steps, struct measured *m) {
   struct lif_group group;
   struct lif_state state;
   TRY(lif_group_open(setup, way->trials, &group));
@@ -302,11 +153,11 @@ static struct status run_trials(const struct bed *bed, const struct lif_setup *s
   return fine();
 }
 
-static struct status run_case(const struct bed *bed, const struct way *way, struct measured *m) {
+static struct status run_case(const struct lif_bed *bed, const struct way *way, struct measured *m) {
   const bool active = way->percent > 0;
   const int64_t n_steps = bed->steps * (active ? 1 : IDLE_REPEATS) + WARM_UP;
   const bool kicked = active && way->trials;
-  struct lif_stimulus *stimulus = kicked ? draw_kicks(bed, way->percent) : way->drawn;
+  struct lif_stimulus *stimulus = kicked ? lif_bed_kicks(bed, way->percent) : way->drawn;
   const struct lif_setup setup = {.backend = bed->bench->job.backend->lif,
                                   .net = &bed->net,
                                   .first_of_rank = bed->first_of_rank,
@@ -336,7 +187,7 @@ static void say(const struct way *way, const char *name, const struct measured *
 }
 
 /* What came over the bus, beside what a plain copy moves over it. */
-static void add_bus(const struct bed *bed, const char *name, const struct measured *m, json_t *more) {
+static void add_bus(const struct lif_bed *bed, const char *name, const struct measured *m, json_t *more) {
   const double useful = m->host_events * sizeof(struct lif_edge) / m->seconds;
   const double copy = bed->bench->job.backend->upload_rate();
   json_object_set_new(more, "host_edge_bytes_per_second", json_real(useful));
@@ -349,10 +200,10 @@ static void add_bus(const struct bed *bed, const char *name, const struct measur
 }
 
 /* A quiet step of each rank's share by itself, and so what telling the others costs. */
-static void add_exchange(const struct bed *bed, const struct way *way, const struct measured *m,
+static void add_exchange(const struct lif_bed *bed, const struct way *way, const struct measured *m,
                          json_t *more) {
   struct comm alone = comm_split(bed->comm, bed->comm->rank, 0);
-  struct bed own = *bed;
+  struct lif_bed own = *bed;
   struct measured by_itself;
   own.comm = &alone;
   const struct status s = run_case(&own, way, &by_itself);
@@ -365,7 +216,7 @@ static void add_exchange(const struct bed *bed, const struct way *way, const str
     log_line("%s: %.2f us a step, %.2f us without the exchange", way->name, m->seconds * 1e6, seconds * 1e6);
 }
 
-static struct status bench_way(const struct bed *bed, const struct way *way, const char *suffix) {
+static struct status bench_way(const struct lif_bed *bed, const struct way *way, const char *suffix) {
   struct measured m;
   char name[64];
   snprintf(name, sizeof name, "%s%s", way->name, suffix);
@@ -401,11 +252,11 @@ static struct status bench_way(const struct bed *bed, const struct way *way, con
 }
 
 /* The edges elsewhere: in the file, if there is such a net, or in host memory. */
-static struct status bench_streamed(const struct bed *bed, const struct way *way) {
-  struct bed other = *bed;
+static struct status bench_streamed(const struct lif_bed *bed, const struct way *way) {
+  struct lif_bed other = *bed;
   if (bed->device) {
     other.net.on_host = true;
-    other.net.device_room = bed->net.n_edges * (eidx)sizeof(struct lif_edge) / HELD_SHARE;
+    other.net.device_room = bed->net.n_edges * (eidx)sizeof(struct lif_edge) / LIF_BED_HELD;
   } else if (bed->streamed.stream)
     other.net = bed->streamed;
   else
@@ -413,7 +264,7 @@ static struct status bench_streamed(const struct bed *bed, const struct way *way
   return bench_way(&other, way, "_streamed");
 }
 
-static struct status bench_trials(const struct bed *bed, const struct way *way) {
+static struct status bench_trials(const struct lif_bed *bed, const struct way *way) {
   static const int trials[] = {1, 4, 8, 16};
   for (int i = 0; i < (int)(sizeof trials / sizeof *trials); i++) {
     struct way together = *way;
@@ -425,7 +276,7 @@ static struct status bench_trials(const struct bed *bed, const struct way *way) 
   return fine();
 }
 
-static struct status bench_ways(const struct bed *bed, const struct way *way) {
+static struct status bench_ways(const struct lif_bed *bed, const struct way *way) {
   struct way unrecorded = *way;
   unrecorded.unrecorded = true;
   TRY(bench_way(bed, way, ""));
@@ -434,27 +285,23 @@ static struct status bench_ways(const struct bed *bed, const struct way *way) {
   return bed->device ? bench_trials(bed, way) : fine();
 }
 
-static struct status bench_active(const struct bed *bed, const char *name, double percent) {
+static struct status bench_active(const struct lif_bed *bed, const char *name, double percent) {
   const int64_t n_steps = bed->steps + WARM_UP;
-  const struct way way = {.name = name, .percent = percent, .drawn = draw_spikes(bed, n_steps, percent)};
+  const struct way way = {.name = name, .percent = percent, .drawn = lif_bed_spikes(bed, n_steps, percent)};
   const struct status s = bench_ways(bed, &way);
   for (int64_t k = 0; k < n_steps; k++) lif_stimulus_free(&way.drawn[k]);
   mem_free(way.drawn);
   return s;
 }
 
-static struct status run_on(const struct comm *comm, const struct bench_job *bench) {
+static struct status bench_all(const struct lif_bed *bed) {
   const struct way quiet = {.name = "quiet"}, idle = {.name = "idle", .alive = true};
-  struct bed bed;
-  TRY(make_bed(comm, bench, &bed));
-  TRY(bench_way(&bed, &quiet, ""));
-  TRY(bench_way(&bed, &idle, ""));
-  TRY(bench_streamed(&bed, &idle));
-  if (bed.device) TRY(bench_trials(&bed, &idle));
-  TRY(bench_active(&bed, "active_1pct", 1));
-  TRY(bench_active(&bed, "active_10pct", 10));
-  lif_net_free(&bed.net), lif_net_free(&bed.streamed), mem_free(bed.first_of_rank);
-  return fine();
+  TRY(bench_way(bed, &quiet, ""));
+  TRY(bench_way(bed, &idle, ""));
+  TRY(bench_streamed(bed, &idle));
+  if (bed->device) TRY(bench_trials(bed, &idle));
+  TRY(bench_active(bed, "active_1pct", 1));
+  return bench_active(bed, "active_10pct", 10);
 }
 
 static struct status run(const struct comm *world, const struct bench_job *bench) {
@@ -463,7 +310,10 @@ static struct status run(const struct comm *world, const struct bench_job *bench
     return failure(EXIT_DEVICE, "bench lif: the %s backend does not simulate; use --device cpu",
                    bench->job.backend->name);
   TRY(job_grid(world, &bench->job, world->size, &grid));
-  const struct status s = run_on(&grid.replica_comm, bench);
+  struct lif_bed bed;
+  struct status s = lif_bed_init(&grid.replica_comm, bench, &bed);
+  if (!s.code) s = bench_all(&bed);
+  lif_bed_free(&bed);
   job_grid_close(&grid);
   return s;
 }
