@@ -24,12 +24,14 @@ static __global__ void add(float *rows, const int32_t *row, int64_t n, int64_t w
   rows[row[i] * width + at - i * width] += arrived[at];
 }
 
-static __global__ void sum_parts(const float *parts, int n_parts, int64_t stride, int64_t n, float *sum) {
+static __global__ void sum_parts(const float *parts, int n_parts, int64_t stride, int own, int64_t n,
+                                 float *x) {
   const int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
   if (i >= n) return;
-  float total = parts[i];
-  for (int p = 1; p < n_parts; p++) total += parts[p * stride + i];
-  sum[i] = total;
+  const float mine = x[i];
+  float total = own == 0 ? mine : parts[i];
+  for (int p = 1; p < n_parts; p++) total += p == own ? mine : parts[p * stride + i];
+  x[i] = total;
 }
 
 template <class WORD>
@@ -56,9 +58,10 @@ void rows_add(cudaStream_t stream, float *rows, const int32_t *row, int64_t n, i
   CHECK_CUDA(cudaGetLastError());
 }
 
-void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stride, int64_t n, float *sum) {
+void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stride, int own, int64_t n,
+              float *x) {
   if (n == 0) return;
-  sum_parts<<<blocks_for(n), THREADS, 0, stream>>>(parts, n_parts, stride, n, sum);
+  sum_parts<<<blocks_for(n), THREADS, 0, stream>>>(parts, n_parts, stride, own, n, x);
   CHECK_CUDA(cudaGetLastError());
 }
 

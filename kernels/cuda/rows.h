@@ -18,8 +18,10 @@ void rows_pack(cudaStream_t stream, const void *rows, const int32_t *row, int64_
 void rows_add(cudaStream_t stream, float *rows, const int32_t *row, int64_t n, int64_t width,
               const float *arrived);
 
-/* sum[i] = parts[0][i] + parts[1][i] + ... in that order; parts [n_parts][stride]. */
-void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stride, int64_t n, float *sum);
+/* x[i] = parts[0][i] + parts[1][i] + ... in that order; parts [n_parts][stride], but part `own` is x itself,
+ * and its place in parts is not looked at. */
+void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stride, int own, int64_t n,
+              float *x);
 
 enum { FLAGS_RANKS = 1024 }; /* at most so many meet: the threads of one block */
 

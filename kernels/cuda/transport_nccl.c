@@ -216,12 +216,13 @@ static void sum(const struct comm *comm, float *x, int64_t n) {
   follow_work(s);
   CHECK_NCCL(s->nccl, ncclGroupStart());
   for (int r = 0; r < R; r++) {
+    if (r == me) continue;
     const int64_t at = segment_start(n, length, r);
     send_run(s, x + at, segment_start(n, length, r + 1) - at, word, r);
     receive_run(s, s->segment + r * length, count, word, r);
   }
   CHECK_NCCL(s->nccl, ncclGroupEnd());
-  rows_sum(s->stream, s->segment, R, length, count, x + mine);
+  rows_sum(s->stream, s->segment, R, length, me, count, x + mine);
   CHECK_NCCL(s->nccl, ncclGroupStart());
   for (int r = 0; r < R; r++) {
     if (r == me) continue;
