@@ -345,7 +345,7 @@ struct status connectome_write(struct connectome *g, const char *path, bool stre
   put_edges(&h5, population, g, s.row_ptr, &progress);
   put_order(&h5, g, s.row_ptr);
   if (streamable) put_out(&h5, g);
-  progress_wipe(&progress);
+  progress_wipe();
   put_scx(&h5, g);
   mem_free(s.row_ptr);
   h5_close(&h5);

@@ -29,7 +29,7 @@ esac
 "$FASCICLE" order "$graph" --force --output "$output/ordered.h5"
 mpirun -n "${N_RANKS:-2}" "$FASCICLE" simulate "$output/ordered.h5" --config "$here/conf/lif_example.json" \
   --steps "${STEPS:-1000}" --output "$output/run" --force
-/usr/bin/python3 "$here/analysis/raster.py" "$output/run" --output "$output/raster"
+"${PYTHON:-/usr/bin/python3}" "$here/analysis/raster.py" "$output/run" --output "$output/raster"
 echo
 echo "Graph    $output/ordered.h5      fascicle inspect $output/ordered.h5"
 echo "Spikes   $output/run/spikes.h5   (SONATA; h5py, libsonata)"

@@ -340,7 +340,7 @@ struct status order_compute(const struct order_input *input, struct order *order
     w.nets = nets_init(input);
     struct piece whole = whole_graph(input);
     bisect(&w, &whole, 0, input->parts);
-    progress_wipe(&w.progress);
+    progress_wipe();
   }
   nets_free(&w.nets);
   number_rows(input->n_nodes, w.part_of_node, order);

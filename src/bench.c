@@ -18,8 +18,8 @@ static const struct usage usage = {
     .fewest = 1,
     .most = 1,
     .about = "Measured time, its floor (what the hardware of this very run allows), and their ratio. "
-             "Synthetic graphs of the size asked for; without a size, of a whole fly (lif) or the "
-             "5,000-neuron core (recurrence).",
+             "Synthetic graphs of the size asked for; without a size, of a whole fly (lif, halo, "
+             "io) or the 5,000-neuron core (recurrence).",
     .example = "  fascicle bench lif --threads 1\n"
                "  mpirun -n 2 fascicle bench lif --nodes 20000 --edges 2000000 --json"};
 

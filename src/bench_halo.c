@@ -184,7 +184,9 @@ static struct status run_graph(const struct halo_bench *setup) {
   TRY(bench_source_look(h.comm, &from));
   h.edges = from.n_edges, h.name = from.name;
   TRY(bench_graph_init(h.comm, &from, HALO_NEEDED, b->job.n_threads, &made));
-  if (!b->job.json) log_line("%s graph:", from.name);
+  if (!b->job.json)
+    log_line("%s graph of %lld neurons and %lld edges; batch %d:", from.name, (long long)from.n_nodes,
+             (long long)from.n_edges, h.batch);
   recurrence_say_exchange(&made.graph, h.comm);
   struct status s = run_kind(&h, &made.graph, true);
   if (!s.code && h.comm->size > 1) {

@@ -104,7 +104,7 @@ static void number_nodes(struct work *w) {
   for (int64_t v = 0; v < w->n_nodes; v++) node_of[w->index_of_node[v]] = (uint32_t)v;
   progress_add(&progress, w->edges.n);
   edges_canonical(&w->edges, node_of, w->n_nodes, &progress);
-  progress_wipe(&progress);
+  progress_wipe();
   mem_free(node_of);
 }
 

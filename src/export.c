@@ -141,6 +141,7 @@ static struct status write_scx(const struct export_request *r) {
     return failure(EXIT_USAGE, "export --format scx: a folder is never replaced; --force does not apply");
   TRY(connectome_load(r->model.source, &g));
   const struct status s = scx_export(&g, r->block_size, r->output);
+  if (!s.code) log_line("%s: %lld edges", r->output, (long long)g.n_edges);
   connectome_free(&g);
   return s;
 }

@@ -52,18 +52,22 @@ static void meet(const struct comm *world) {
 }
 
 int main(int argc, char **argv) {
+  /* Before MPI is up one rank speaks too; the others leave with 0, lest the launcher ends it before. */
+  const bool silent = comm_launched_rank() > 0;
   if (argc < 2 || is_help(argv[1]) || !strcmp(argv[1], "help")) {
+    if (silent) return EXIT_FINE;
     print_usage();
     return argc < 2 ? EXIT_USAGE : EXIT_FINE;
   }
   const char *name = strcmp(argv[1], "--version") ? argv[1] : "info";
   const struct verb *verb = find_verb(name);
   if (!verb) {
+    if (silent) return EXIT_FINE;
     fprintf(stderr, "fascicle: unknown verb '%s'; `fascicle --help` lists them\n", name);
     return EXIT_USAGE;
   }
   struct comm alone = {.size = 1};
-  if (wants_help(argc, argv)) return run(verb, &alone, argc - 1, argv + 1);
+  if (wants_help(argc, argv)) return silent ? EXIT_FINE : run(verb, &alone, argc - 1, argv + 1);
   launch_signals();
   struct comm world = comm_start(&argc, &argv);
   log_start(world.rank, false);

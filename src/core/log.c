@@ -5,11 +5,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 static bool speaks = true, is_quiet = false;
 static FILE *file;
+static _Atomic bool bar_stands; /* on the terminal's last line */
 
 void log_start(int rank, bool quiet) {
   speaks = rank == 0;
@@ -24,11 +26,16 @@ bool log_to_file(const char *path) {
   return file != NULL;
 }
 
+static void wipe_bar(void) {
+  if (bar_stands) fprintf(stderr, "\r\033[K");
+  bar_stands = false;
+}
+
 static void print(const char *prefix, const char *format, va_list args) {
   char line[2048];
   int n = snprintf(line, sizeof line, "%s", prefix);
   vsnprintf(line + n, sizeof line - (size_t)n, format, args);
-  if (!is_quiet) fprintf(stderr, "%s\n", line);
+  if (!is_quiet) wipe_bar(), fprintf(stderr, "%s\n", line);
   if (file) fprintf(file, "%s\n", line), fflush(file);
 }
 
@@ -51,6 +58,7 @@ void log_warning(const char *format, ...) {
 void log_error(const char *text) {
   if (!speaks) return;
   while (!fail_speaks()) pause(); /* another thread is about to end us, and this is what came of it */
+  wipe_bar();
   fprintf(stderr, "fascicle: %s\n", text);
   fflush(stderr);
   if (file) fprintf(file, "fascicle: %s\n", text), fflush(file);
@@ -89,6 +97,22 @@ static void bar_text(char *bar, int width, double share) {
   bar[width] = 0;
 }
 
+enum { BAR = 24, LEAST_BAR = 6, LINE = 512 };
+
+/* The bar takes what room the terminal leaves; a line that wraps could not be wiped. */
+static void show_bar(const char *what, double share, const char *text) {
+  struct winsize size = {0};
+  const bool known = !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 0 && size.ws_col < LINE;
+  const int columns = known ? size.ws_col : LINE;
+  const int room = columns - (int)(strlen(what) + strlen("[] ") + 1 + strlen(text)) - 1;
+  const int width = room < LEAST_BAR ? 0 : room < BAR ? room : BAR;
+  char bar[BAR + 1], line[LINE];
+  bar_text(bar, width, share);
+  snprintf(line, (size_t)columns, "%s %s%s%s%s", what, width ? "[" : "", bar, width ? "] " : "", text);
+  fprintf(stderr, "\r\033[K%s", line);
+  bar_stands = true;
+}
+
 void progress_show(struct progress *p, int64_t done, const char *extra) {
   if (!speaks || is_quiet) return;
   const bool terminal = isatty(STDERR_FILENO);
@@ -97,13 +121,14 @@ void progress_show(struct progress *p, int64_t done, const char *extra) {
   p->last_shown = now;
   const double rate = (double)(done - p->first) / (now - p->started);
   const double share = p->total > 0 ? (double)done / (double)p->total : 0;
-  char left[32] = "?", bar[25];
+  char left[32] = "?", text[LINE / 2];
   if (rate > 0 && p->total > 0) clock_text(left, sizeof left, (double)(p->total - done) / rate);
-  bar_text(bar, 24, share);
-  fprintf(stderr, "%s%s %s%s%s%5.1f %%  %lld %s  %.4g %s/s  %s left%s%s%s", terminal ? "\r\033[K" : "",
-          p->what, terminal ? "[" : "", terminal ? bar : "", terminal ? "] " : "", 100 * share,
-          (long long)done, p->unit, rate, p->unit, left, extra ? "  " : "", extra ? extra : "",
-          terminal ? "" : "\n");
+  snprintf(text, sizeof text, "%5.1f %%  %lld %s  %.4g %s/s  %s left%s%s", 100 * share, (long long)done,
+           p->unit, rate, p->unit, left, extra ? "  " : "", extra ? extra : "");
+  if (terminal)
+    show_bar(p->what, share, text);
+  else
+    fprintf(stderr, "%s %s\n", p->what, text);
   fflush(stderr);
 }
 
@@ -113,14 +138,13 @@ void progress_add(struct progress *p, int64_t more) {
   progress_show(p, p->done, NULL);
 }
 
-void progress_wipe(const struct progress *p) {
-  if (speaks && !is_quiet && p->last_shown > p->started && isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
+void progress_wipe(void) {
+  wipe_bar();
 }
 
 void progress_end(struct progress *p, int64_t done) {
   if (!speaks || is_quiet) return;
   const double time = seconds_now() - p->started;
-  if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
   log_line("%s: %lld %s in %.3g s (%.4g %s/s)", p->what, (long long)(done - p->first), p->unit, time,
            time > 0 ? (double)(done - p->first) / time : 0, p->unit);
 }

@@ -35,7 +35,7 @@ void progress_show(struct progress *p, int64_t done, const char *extra);
 /* So much more is done: for work that comes in pieces. A pulse for the watchdog. */
 void progress_add(struct progress *p, int64_t more);
 /* The bar is wiped off a terminal; nothing is said. */
-void progress_wipe(const struct progress *p);
+void progress_wipe(void);
 /* Last line: how many, in what time, at what rate. */
 void progress_end(struct progress *p, int64_t done);
 

@@ -1,16 +1,15 @@
 """A small random connectome as tables, its truth in Python, and `fascicle` to run on it."""
 import collections
-import concurrent.futures
 import os
 import random
 import subprocess
-import tempfile
 
 import h5py
 
+from side_by_side import checks, run_tests
+
 FASCICLE, RANKS = os.environ["FASCICLE"], os.environ["RANKS"]
 Edge = collections.namedtuple("Edge", "pre post weight sign")
-checks = []
 
 
 def check(what, value, wanted):
@@ -91,16 +90,5 @@ def flip(path, offset, bit=3):
 
 
 def main(module):
-    """All functions test_* of a module, side by side, each with tables in a folder of its own."""
-    def one(name):
-        with tempfile.TemporaryDirectory() as folder:
-            module[name](Tables(folder))
-        print(name, "passed", flush=True)
-
-    names = [name for name in module if name.startswith("test_")]
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for done_test in [pool.submit(one, name) for name in names]:
-            done_test.result()
-    if not checks:
-        raise SystemExit("no check ran")
-    print(len(checks), "checks")
+    """All functions test_* of a module, each with tables in a folder of its own."""
+    run_tests(module, given=Tables)

@@ -1,39 +1,15 @@
-"""Run `fascicle convert` on small tables and read back what it wrote. Tests run side by side, each in a folder
-of its own: starting and ending MPI is nearly all of their time, and most of that is waiting."""
-import concurrent.futures
+"""Run `fascicle convert` on small tables and read back what it wrote."""
 import json
 import os
 import subprocess
-import tempfile
-import threading
 
 import h5py
 import numpy as np
 
+from side_by_side import checks, path
+
 fascicle = os.environ["FASCICLE"]
 ranks = os.environ["RANKS"]
-here = threading.local()
-checks = []
-
-
-def path(name=""):
-    return os.path.join(here.folder, name)
-
-
-def run_tests(module):
-    """All functions test_* of a module; the first failure ends it."""
-    def one(name):
-        with tempfile.TemporaryDirectory() as here.folder:
-            module[name]()
-        print(name, "passed", flush=True)
-
-    names = [name for name in module if name.startswith("test_")]
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for done in [pool.submit(one, name) for name in names]:
-            done.result()
-    if not checks:
-        raise SystemExit("no check ran")
-    print(len(checks), "checks")
 
 
 def write(name, text):

@@ -1,56 +1,23 @@
-"""Small graphs, runs of `fascicle simulate`, and an independent simulator in plain Python that says what they must give.
-Tests run side by side, each in a folder of its own: starting and ending MPI is most of their time."""
-import concurrent.futures
+"""Small graphs, runs of `fascicle simulate`, and an independent simulator in plain Python that says what they must give."""
 import json
 import os
 import random
-import signal
 import subprocess
-import tempfile
-import threading
 import time
 
 import h5py
 import numpy as np
 
+from side_by_side import checks, here, path
+
 fascicle = os.environ["FASCICLE"]
 ranks = os.environ["RANKS"]
-here = threading.local()
-checks = []
-
-
-def path(name=""):
-    return os.path.join(here.folder, name)
 
 
 def check(condition, *what):
     checks.append(1)
     if not condition:
         raise AssertionError(" ".join(str(w) for w in what))
-
-
-def run_tests(module, workers=4):
-    """All functions test_* of a module; the first failure ends it."""
-
-    def one(name):
-        with tempfile.TemporaryDirectory() as here.folder:
-            started, here.started = time.time(), []
-            try:
-                module[name]()
-            except Exception as error:
-                raise AssertionError(name) from error
-            finally:
-                for process in here.started:
-                    kill_all(process)
-            print(f"{name} passed in {time.time() - started:.1f} s", flush=True)
-
-    names = [name for name in module if name.startswith("test_")]
-    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        for done in [pool.submit(one, name) for name in names]:
-            done.result()
-    if not checks:
-        raise SystemExit("no check ran")
-    print(len(checks), "checks")
 
 
 # ---- graphs ----
@@ -128,22 +95,6 @@ def children(process):
     """Process ids of the ranks that a launcher has started, or the process itself when it is the only rank."""
     text = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(process.pid)], capture_output=True, text=True).stdout
     return [int(line.split()[0]) for line in text.splitlines() if line.split()[1].startswith("fascicle")] or [process.pid]
-
-
-def kill_all(process):
-    """SIGKILL to the launcher and all that it started, as when a host dies."""
-    while True:
-        text = subprocess.run(["ps", "-o", "pid=,stat=", "-s", str(process.pid)], capture_output=True, text=True).stdout
-        living = [int(line.split()[0]) for line in text.splitlines() if not line.split()[1].startswith("Z")]
-        if not living:
-            break
-        for pid in living:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        time.sleep(0.02)
-    process.wait(60)
 
 
 def ranks_of(process, n):

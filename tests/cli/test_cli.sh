@@ -49,6 +49,12 @@ rc=0
 "$RANKS" 3 "$FASCICLE" info --nonsense >/dev/null 2>"$work/err" || rc=$?
 [ $rc = 2 ] || fail "3 ranks: exit code $rc, not 2"
 [ "$(grep -c 'unknown option' "$work/err")" = 1 ] || fail "3 ranks: not one line: $(cat "$work/err")"
+"$RANKS" 3 "$FASCICLE" nonsense 2>"$work/err" && fail "3 ranks: an unknown verb"
+[ "$(grep -c 'unknown verb' "$work/err")" = 1 ] || fail "3 ranks: not one line: $(cat "$work/err")"
+for words in --help "info --help"; do
+  # shellcheck disable=SC2086
+  [ "$("$RANKS" 3 "$FASCICLE" $words | grep -c ^Usage)" = 1 ] || fail "3 ranks, $words: not one text"
+done
 
 # Wrong launches: N copies of "rank 0 of 1".
 rc=0

@@ -7,7 +7,8 @@ import os
 import random
 import subprocess
 
-from convert_tools import check, dropped, fascicle, good, path, refused, run, run_tests, write
+from convert_tools import check, dropped, fascicle, good, refused, run, write
+from side_by_side import path, run_tests
 
 USAGE, INPUT, OUTPUT = 2, 65, 73
 HEAD = "body_pre,body_post,weight\n"
@@ -364,4 +365,4 @@ def datasets(name):
     return total.hexdigest()
 
 
-run_tests(globals())
+run_tests(globals(), workers=8)

@@ -8,7 +8,8 @@ import os
 import sys
 
 import convert_tools
-from convert_tools import check, good, path, run, run_tests, write
+from convert_tools import check, good, run, write
+from side_by_side import path, run_tests
 
 cases_file = os.path.join(os.environ["SHARED"], "oracle", "lif", "converter_cases.json")
 if not os.path.exists(cases_file):
@@ -132,4 +133,4 @@ def test_quantizer():
         check((num, den), facts["result"]["saturated"], sum(r[2] for r in rows))
 
 
-run_tests(globals())
+run_tests(globals(), workers=8)

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 
-from convert_tools import check, dropped, good, path, refused, run_tests, write
+from convert_tools import check, dropped, good, refused, write
+from side_by_side import path, run_tests
 
 data = os.path.join(os.environ["SHARED"], "data")
 if not os.path.isdir(data):
@@ -148,4 +149,4 @@ def test_repeated_ids():
     check("empty", graph.columns["function"].count("") > 2800, True)
 
 
-run_tests(globals())
+run_tests(globals(), workers=8)

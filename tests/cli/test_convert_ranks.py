@@ -2,7 +2,8 @@
 it can be shared; and the same words where it is wrong."""
 import random
 
-from convert_tools import check, dropped, path, run, run_tests, write
+from convert_tools import check, dropped, run, write
+from side_by_side import path, run_tests
 from graph_tools import contents
 
 RANKS = (2, 4)
@@ -117,4 +118,4 @@ def test_feather():
 
 
 if __name__ == "__main__":
-    run_tests(globals())
+    run_tests(globals(), workers=8)

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import time
 
-from sim_tools import Spikes, check, kill_all, path, random_net, ranks_of, run, run_tests, simulate, start, wait_for, wait_steps, write_json
+from side_by_side import kill_session, path, run_tests
+from sim_tools import Spikes, check, random_net, ranks_of, run, simulate, start, wait_for, wait_steps, write_json
 
 LONG = 2000000
 CONFIG = {"threshold": 150, "decay_shifts": [4], "refractory_steps": 3, "seed": 12,
@@ -88,7 +89,7 @@ def test_killed_at_random():
             break
         except subprocess.TimeoutExpired:
             kills += 1
-            kill_all(process)
+            kill_session(process)
     simulate(graph, config, steps, "run", "--resume", "auto", n=2)
     check(kills > 1, "it was killed", kills)
     Spikes("run").same(Spikes("whole"), f"after {kills} kills")

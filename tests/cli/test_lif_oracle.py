@@ -6,7 +6,8 @@ import os
 
 import numpy as np
 
-from sim_tools import Net, Spikes, check, run, run_tests, simulate, write_json, path
+from side_by_side import path, run_tests
+from sim_tools import Net, Spikes, check, run, simulate, write_json
 
 RANKS = (1, 2, 3, 4, 7)
 

@@ -15,7 +15,8 @@ except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(1 if os.environ.get("CI") == "true" else 77)
 
-from convert_tools import Graph, check, dropped, here, path, run, run_tests
+from convert_tools import Graph, check, dropped, run
+from side_by_side import here, path, run_tests
 
 folder = tempfile.TemporaryDirectory()
 subprocess.run([sys.executable, os.path.join(os.environ["SOURCE"], "jobs", "make_malecns.py"), folder.name, "--scale",
@@ -153,4 +154,4 @@ def test_benchmark_script():
 
 if __name__ == "__main__":
     here.folder = folder.name
-    run_tests(globals())
+    run_tests(globals(), workers=8)

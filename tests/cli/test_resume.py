@@ -9,8 +9,8 @@ import time
 import h5py
 import numpy as np
 
-from sim_tools import (Spikes, Truth, check, path, random_net, ranks_of, run, run_tests, simulate, start, wait_for, wait_steps,
-                       write_json)
+from side_by_side import path, run_tests
+from sim_tools import Spikes, Truth, check, random_net, ranks_of, run, simulate, start, wait_for, wait_steps, write_json
 
 CONFIG = {
     "threshold": 150, "reset": -5, "decay_shifts": [4, 7], "refractory_steps": 3, "dt_ms": 0.5, "seed": 12,

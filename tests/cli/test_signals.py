@@ -7,7 +7,8 @@ import signal
 import subprocess
 import time
 
-from sim_tools import check, fascicle, here, path, ranks, ranks_of, run, run_tests, simulate
+from side_by_side import here, path, run_tests
+from sim_tools import check, fascicle, ranks, ranks_of, run, simulate
 
 LIMIT, LAUNCHER = 2, 3 # seconds for a rank; what mpirun may take to end the others
 EDGES = 600000

@@ -7,7 +7,8 @@ import os
 import h5py
 import numpy as np
 
-from sim_tools import Net, Spikes, Truth, check, fascicle, path, random_net, run, run_tests, simulate, write_json
+from side_by_side import path, run_tests
+from sim_tools import Net, Spikes, Truth, check, fascicle, random_net, run, simulate, write_json
 
 LIVELY = {
     "threshold": 150, "reset": -5, "decay_shifts": [4, 7], "refractory_steps": 2, "dt_ms": 0.5, "seed": 11,

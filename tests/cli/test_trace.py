@@ -9,7 +9,8 @@ import subprocess
 import h5py
 import numpy as np
 
-from sim_tools import Net, Spikes, check, path, random_net, run, run_tests, simulate, write_json
+from side_by_side import path, run_tests
+from sim_tools import Net, Spikes, check, random_net, run, simulate, write_json
 
 CONFIG = {"threshold": 150, "decay_shifts": [4], "refractory_steps": 3, "dt_ms": 0.25, "seed": 12,
           "stimulus": [{"neurons": "all", "kind": "poisson", "rate_hz": 100, "weight": 170}],

@@ -25,6 +25,7 @@ import time
 
 from endure_tools import begin, check, numbers, program, ranks_of, record, send
 from faults import VERBS, Faults, contents
+from side_by_side import kill_session
 
 import h5py
 import numpy as np
@@ -37,19 +38,6 @@ def spikes_of(path):
         (group,) = file["spikes"]
         p = file["spikes"][group]
         return p["step"][:], p["node_ids"][:], int(p.attrs["last_step"])
-
-
-def kill_session(process):
-    """The launcher and all that it started, as when a host dies."""
-    while True:
-        text = subprocess.run(["ps", "-o", "pid=,stat=", "-s", str(process.pid)], capture_output=True, text=True).stdout
-        living = [int(line.split()[0]) for line in text.splitlines() if not line.split()[1].startswith("Z")]
-        if not living:
-            break
-        for pid in living:
-            send(pid, signal.SIGKILL)
-        time.sleep(0.02)
-    process.wait(60)
 
 
 class Kills:
