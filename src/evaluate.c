@@ -15,11 +15,10 @@ static const struct usage usage = {
     .operands = "DIR_OR_CHECKPOINT",
     .fewest = 1,
     .most = 1,
-    .about =
-        "Loss of a trained model in nats and bits per character. Without --whole: the mean over windows that "
-        "start anywhere, each from the zero state; the same windows every time. With --whole: every "
-        "character, the state carried along. The text that the model was trained on is scored on its "
-        "validation part, any other text as a whole.",
+    .about = "Loss of a trained model in nats and bits per character. Without --whole: the mean over windows "
+             "that start anywhere, each from the zero state; the same windows every time. With --whole: "
+             "every character, the state carried along. The text that the model was trained on is scored on "
+             "its validation part, any other text as a whole.",
     .example = "  fascicle evaluate run --text shakespeare.txt\n"
                "  fascicle evaluate run/checkpoints/step_00020000.h5 --text shakespeare.txt --whole --json"};
 
@@ -33,29 +32,18 @@ struct evaluate_request {
 static struct status parse(int argc, char **argv, struct job *job, struct evaluate_request *r) {
   struct option options[TRAINED_OPTIONS + 6];
   int n = trained_options(&r->model, job, options);
-  options[n++] =
-      (struct option){"text", OPTION_TEXT, "FILE", "the text (the one trained on)", &r->text, 0, 0};
-  options[n++] = (struct option){"part",
-                                 OPTION_TEXT,
-                                 "auto|validation|train|all",
-                                 "which part of the text (auto: see above)",
-                                 &r->part,
-                                 0,
-                                 0};
-  options[n++] = (struct option){"whole",   OPTION_FLAG, NULL, "every character, the state carried along",
-                                 &r->whole, 0,           0};
-  options[n++] = (struct option){"windows",   OPTION_INT, "N",      "windows to score (as in training)",
-                                 &r->windows, 1,          INT64_MAX};
-  options[n++] =
-      (struct option){"seed", OPTION_INT, "S", "which windows (as in training)", &r->seed, 0, INT64_MAX};
-  options[n++] = (struct option){"lanes",
-                                 OPTION_INT,
-                                 "N",
-                                 "--whole: pieces of the text that run side by side, each led in by 256 "
-                                 "characters (32); 1: in one go",
-                                 &r->lanes,
-                                 1,
-                                 1 << 20};
+  const struct option own[] = {
+      {"text", OPTION_TEXT, "FILE", "the text (the one trained on)", &r->text, 0, 0},
+      {"part", OPTION_TEXT, "auto|validation|train|all", "which part of the text (auto: see above)", &r->part,
+       0, 0},
+      {"whole", OPTION_FLAG, NULL, "every character, the state carried along", &r->whole, 0, 0},
+      {"windows", OPTION_INT, "N", "windows to score (as in training)", &r->windows, 1, INT64_MAX},
+      {"seed", OPTION_INT, "S", "which windows (as in training)", &r->seed, 0, INT64_MAX},
+      {"lanes", OPTION_INT, "N",
+       "--whole: pieces of the text that run side by side, each led in by 256 characters (32); 1: in one go",
+       &r->lanes, 1, 1 << 20},
+  };
+  n = options_append(options, n, own, sizeof own / sizeof *own);
   return options_parse(&usage, options, n, argc, argv, &r->model.source);
 }
 

@@ -41,21 +41,19 @@ static int shared_options(struct export_request *r, struct job *job, struct opti
   static const char *const taken[] = {"which", "graph", "threads", "memory", "watchdog"};
   struct option all[TRAINED_OPTIONS];
   const int n_all = trained_options(&r->model, job, all);
-  int n = 0;
-  for (int i = 0; i < n_all; i++)
-    for (size_t t = 0; t < sizeof taken / sizeof *taken; t++)
-      if (!strcmp(all[i].name, taken[t])) rows[n++] = all[i];
-  return n;
+  return options_named(all, n_all, taken, sizeof taken / sizeof *taken, rows);
 }
 
 static struct status parse(int argc, char **argv, struct job *job, struct export_request *r) {
   struct option options[TRAINED_OPTIONS + 4];
   int n = shared_options(r, job, options);
-  options[n++] = (struct option){"format", OPTION_TEXT, "csv|weights|scx", "what to write", &r->format, 0, 0};
-  options[n++] = (struct option){"output", OPTION_TEXT, "FILE", "the table or folder", &r->output, 0, 0};
-  options[n++] = (struct option){"block-size",   OPTION_INT, "N",       "scx: sources of one block (4096)",
-                                 &r->block_size, 1,          UINT32_MAX};
-  options[n++] = (struct option){"force", OPTION_FLAG, NULL, "replace an existing file", &r->force, 0, 0};
+  const struct option own[] = {
+      {"format", OPTION_TEXT, "csv|weights|scx", "what to write", &r->format, 0, 0},
+      {"output", OPTION_TEXT, "FILE", "the table or folder", &r->output, 0, 0},
+      {"block-size", OPTION_INT, "N", "scx: sources of one block (4096)", &r->block_size, 1, UINT32_MAX},
+      {"force", OPTION_FLAG, NULL, "replace an existing file", &r->force, 0, 0},
+  };
+  n = options_append(options, n, own, sizeof own / sizeof *own);
   TRY(options_parse(&usage, options, n, argc, argv, &r->model.source));
   if (!r->format) return failure(EXIT_USAGE, "export: --format csv|weights|scx is missing");
   if (!r->output) return failure(EXIT_USAGE, "export: --output FILE is missing");

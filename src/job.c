@@ -60,8 +60,7 @@ int job_options(struct job *job, struct option *rows) {
       watch_option(&job->watchdog),
       {"json", OPTION_FLAG, NULL, "the result as one JSON object on stdout", &job->json, 0, 0},
   };
-  memcpy(rows, shared, sizeof shared);
-  return JOB_OPTIONS;
+  return options_append(rows, 0, shared, JOB_OPTIONS);
 }
 
 static struct status check_ranges(const struct job *job) {
@@ -237,14 +236,12 @@ enum halo_kind job_exchange(const struct job *job) {
 }
 
 struct option job_exchange_option(struct job *job) {
-  return (struct option){"exchange",
-                         OPTION_TEXT,
-                         "auto|halo|all-gather",
-                         "which states travel between parts: those that edges need, or all; auto (the "
-                         "default): all where that is as fast",
-                         &job->exchange,
-                         0,
-                         0};
+  return (struct option){.name = "exchange",
+                         .kind = OPTION_TEXT,
+                         .value = "auto|halo|all-gather",
+                         .help = "which states travel between parts: those that edges need, or all; auto "
+                                 "(the default): all where that is as fast",
+                         .to = &job->exchange};
 }
 
 /* What was taken where the job leaves the choice: between parts, else between replicas. */

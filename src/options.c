@@ -171,6 +171,20 @@ struct status options_parse(const struct usage *u, const struct option *options,
   return fine();
 }
 
+int options_append(struct option *rows, int n, const struct option *more, int n_more) {
+  memcpy(rows + n, more, (size_t)n_more * sizeof *more);
+  return n + n_more;
+}
+
+int options_named(const struct option *all, int n, const char *const *name, int n_names,
+                  struct option *rows) {
+  int found = 0;
+  for (int k = 0; k < n_names; k++)
+    for (int i = 0; i < n; i++)
+      if (!strcmp(all[i].name, name[k])) rows[found++] = all[i];
+  return found;
+}
+
 struct status options_pairs(const char *option, const char *text,
                             struct status (*take_pair)(void *self, const char *key, const char *value),
                             void *self) {

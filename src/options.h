@@ -44,6 +44,11 @@ enum { HELP_SHOWN = -1 }; /* the status code that options_parse returns after --
 struct status options_parse(const struct usage *usage, const struct option *options, int n, int argc,
                             char **argv, const char **operand);
 
+/* For a verb's rows made of tables: append `more`; of n rows `all` those with these names, in the names'
+ * order. Both return how many stand in `rows` then. */
+int options_append(struct option *rows, int n, const struct option *more, int n_more);
+int options_named(const struct option *all, int n, const char *const *name, int n_names, struct option *rows);
+
 /* "a=b" pairs in one text, comma separated: "pre=body_pre,post=body_post". Calls `take` for each; it returns
  * a status. */
 struct status options_pairs(const char *option, const char *text,

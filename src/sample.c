@@ -36,17 +36,16 @@ struct sample_request {
 static struct status parse(int argc, char **argv, struct job *job, struct sample_request *r) {
   struct option options[TRAINED_OPTIONS + 7];
   int n = trained_options(&r->model, job, options);
-  options[n++] =
-      (struct option){"prompt", OPTION_LIST, "TEXT", "the beginning; may be repeated", &r->prompt, 0, 0};
-  options[n++] = (struct option){"prompts", OPTION_TEXT, "FILE", "one prompt a line", &r->prompts, 0, 0};
-  options[n++] =
-      (struct option){"length", OPTION_INT, "N", "characters to write (300)", &r->length, 1, 1 << 30};
-  options[n++] = (struct option){"temperature",   OPTION_REAL, "T", "below 1: closer to the likeliest (0.8)",
-                                 &r->temperature, 0,           0};
-  options[n++] =
-      (struct option){"top-k", OPTION_INT, "K", "draw among the K likeliest (0: all)", &r->top_k, 0, 1 << 30};
-  options[n++] = (struct option){"greedy", OPTION_FLAG, NULL, "always the likeliest", &r->greedy, 0, 0};
-  options[n++] = (struct option){"seed", OPTION_INT, "S", "of the draws (1)", &r->seed, 0, INT64_MAX};
+  const struct option own[] = {
+      {"prompt", OPTION_LIST, "TEXT", "the beginning; may be repeated", &r->prompt, 0, 0},
+      {"prompts", OPTION_TEXT, "FILE", "one prompt a line", &r->prompts, 0, 0},
+      {"length", OPTION_INT, "N", "characters to write (300)", &r->length, 1, 1 << 30},
+      {"temperature", OPTION_REAL, "T", "below 1: closer to the likeliest (0.8)", &r->temperature, 0, 0},
+      {"top-k", OPTION_INT, "K", "draw among the K likeliest (0: all)", &r->top_k, 0, 1 << 30},
+      {"greedy", OPTION_FLAG, NULL, "always the likeliest", &r->greedy, 0, 0},
+      {"seed", OPTION_INT, "S", "of the draws (1)", &r->seed, 0, INT64_MAX},
+  };
+  n = options_append(options, n, own, sizeof own / sizeof *own);
   TRY(options_parse(&usage, options, n, argc, argv, &r->model.source));
   if (!(r->temperature > 0))
     return failure(EXIT_USAGE, "--temperature %g: it must be above 0; --greedy takes the likeliest",

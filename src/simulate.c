@@ -44,21 +44,17 @@ static struct status parse(struct simulation *sim, int argc, char **argv) {
   sim->job = job_defaults();
   sim->steps = -1, sim->trials = 1, sim->residency = "auto";
   int n = job_options(&sim->job, options);
-  options[n++] = (struct option){
-      "steps",     OPTION_INT, "N",          "steps of the whole run, those before a resume included",
-      &sim->steps, 0,          INT64_MAX / 4};
-  options[n++] = (struct option){
-      "trials",     OPTION_INT, "K",       "repeat with K sequences of random numbers: DIR/trial_0/ ...",
-      &sim->trials, 1,          UINT32_MAX};
-  options[n++] =
-      (struct option){"residency",
-                      OPTION_TEXT,
-                      "auto|resident|streamed",
-                      "where the edges are kept (auto); streamed: in the file, and threads on cores that "
-                      "--threads leaves free read ahead; threads share what they read, ranks do not",
-                      &sim->residency,
-                      0,
-                      0};
+  const struct option own[] = {
+      {"steps", OPTION_INT, "N", "steps of the whole run, those before a resume included", &sim->steps, 0,
+       INT64_MAX / 4},
+      {"trials", OPTION_INT, "K", "repeat with K sequences of random numbers: DIR/trial_0/ ...", &sim->trials,
+       1, UINT32_MAX},
+      {"residency", OPTION_TEXT, "auto|resident|streamed",
+       "where the edges are kept (auto); streamed: in the file, and threads on cores that --threads leaves "
+       "free read ahead; threads share what they read, ranks do not",
+       &sim->residency, 0, 0},
+  };
+  n = options_append(options, n, own, sizeof own / sizeof *own);
   TRY(options_parse(&usage, options, n, argc, argv, &sim->graph));
   if (sim->steps < 0) return failure(EXIT_USAGE, "--steps N is missing: how many steps to simulate");
   if (!sim->job.config)

@@ -37,15 +37,13 @@ struct request_line {
 static struct status parse(int argc, char **argv, struct job *job, struct request_line *line) {
   struct option options[JOB_OPTIONS + 3];
   int n = job_options(job, options);
-  options[n++] = (struct option){"text", OPTION_TEXT, "FILE", "the text to learn, UTF-8", &line->text, 0, 0};
-  options[n++] = (struct option){"precision",
-                                 OPTION_TEXT,
-                                 "fp32|mixed",
-                                 "mixed: what is read along edges is rounded to 16 bits (as configured)",
-                                 &line->precision,
-                                 0,
-                                 0};
-  options[n++] = job_exchange_option(job);
+  const struct option own[] = {
+      {"text", OPTION_TEXT, "FILE", "the text to learn, UTF-8", &line->text, 0, 0},
+      {"precision", OPTION_TEXT, "fp32|mixed",
+       "mixed: what is read along edges is rounded to 16 bits (as configured)", &line->precision, 0, 0},
+      job_exchange_option(job),
+  };
+  n = options_append(options, n, own, sizeof own / sizeof *own);
   TRY(options_parse(&usage, options, n, argc, argv, &line->graph));
   if (!line->text) return failure(EXIT_USAGE, "train: --text FILE is missing");
   if (!job->output) return failure(EXIT_USAGE, "train: --output DIR is missing");

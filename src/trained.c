@@ -13,15 +13,12 @@ int trained_options(struct trained_request *request, struct job *job, struct opt
                                        "memory", "watchdog",  "json"};
   struct option all[JOB_OPTIONS];
   const int n_all = job_options(job, all);
-  int n = 0;
-  rows[n++] = (struct option){
-      "which", OPTION_TEXT, "best|latest", "the checkpoint of a run's folder (best)", &request->which, 0, 0};
-  rows[n++] = (struct option){
-      "graph", OPTION_TEXT, "FILE", "the graph, if it is no longer where it was", &request->graph, 0, 0};
-  for (size_t s = 0; s < sizeof shared / sizeof *shared; s++)
-    for (int i = 0; i < n_all; i++)
-      if (!strcmp(all[i].name, shared[s])) rows[n++] = all[i];
-  return n;
+  const struct option own[] = {
+      {"which", OPTION_TEXT, "best|latest", "the checkpoint of a run's folder (best)", &request->which, 0, 0},
+      {"graph", OPTION_TEXT, "FILE", "the graph, if it is no longer where it was", &request->graph, 0, 0},
+  };
+  const int n = options_append(rows, 0, own, sizeof own / sizeof *own);
+  return n + options_named(all, n_all, shared, sizeof shared / sizeof *shared, rows + n);
 }
 
 struct status trained_can(const struct job *job) {
