@@ -76,6 +76,10 @@ static _Noreturn void leave(int code) {
   _exit(code);
 }
 
+const char *fail_fresh_line(void) {
+  return isatty(STDERR_FILENO) ? "\r\033[K" : "";
+}
+
 _Noreturn void die_at(const char *file, int line, int code, const char *format, ...) {
   char text[1200], host[256] = "?";
   va_list args;
@@ -86,8 +90,8 @@ _Noreturn void die_at(const char *file, int line, int code, const char *format, 
   const char *base = strrchr(file, '/');
   witness_leave();
   take_turn(code);
-  fprintf(stderr, "fascicle: rank %d of %d on %s: %s (%s:%d)\n", my_rank, n_ranks, host, text,
-          base ? base + 1 : file, line);
+  fprintf(stderr, "%sfascicle: rank %d of %d on %s: %s (%s:%d)\n", fail_fresh_line(), my_rank, n_ranks, host,
+          text, base ? base + 1 : file, line);
   leave(code);
 }
 
@@ -98,7 +102,8 @@ _Noreturn void fail_stopped(const char *why, void (*clean)(void)) {
   if (my_rank > 0) rest(0.5); /* as a rule rank 0 has heard of it too */
   const bool speaks = witness_met() ? witness_speaks() : comm_launched_rank() == 0;
   if (!speaks) _exit(EXIT_RUNTIME);
-  fprintf(stderr, "fascicle: stopped on request (%s); nothing unfinished is left\n", why);
+  fprintf(stderr, "%sfascicle: stopped on request (%s); nothing unfinished is left\n", fail_fresh_line(),
+          why);
   leave(EXIT_RUNTIME);
 }
 

@@ -67,6 +67,9 @@ _Noreturn void die_at(const char *file, int line, int code, const char *format, 
 /* End the whole job now on somebody's request, after `clean`: one line with the reason, EXIT_RUNTIME. */
 _Noreturn void fail_stopped(const char *why, void (*clean)(void));
 
+/* What a last word begins with: it wipes a progress bar off a terminal, and is "" elsewhere. */
+const char *fail_fresh_line(void);
+
 /* Whether the calling thread is the first of this process to say why it ends; the others stay silent. */
 bool fail_speaks(void);
 

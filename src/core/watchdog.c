@@ -111,9 +111,9 @@ static void give_up(double quiet) {
   witness_suspect(suspect, sizeof suspect);
   if (!fail_speaks() || !witness_speaks()) nanosleep(&rest, NULL), _exit(EXIT_WATCHDOG);
   fprintf(stderr,
-          "fascicle: rank %d on %s: no progress for %.0f s, last seen in '%s'%s; ended by the watchdog "
+          "%sfascicle: rank %d on %s: no progress for %.0f s, last seen in '%s'%s; ended by the watchdog "
           "(--watchdog SECONDS changes the limit)\n",
-          fail_rank(), host, quiet, watchdog_place(), suspect);
+          fail_fresh_line(), fail_rank(), host, quiet, watchdog_place(), suspect);
   fflush(stderr);
   _exit(EXIT_WATCHDOG);
 }

@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import tempfile
@@ -12,8 +13,8 @@ import termios
 fascicle, COLUMNS, WIPE = os.environ["FASCICLE"], 60, "\r\x1b[K"
 
 
-def on_terminal(*words):
-    """Exit code and everything that a terminal of COLUMNS columns is sent."""
+def on_terminal(*words, until=None):
+    """Exit code and everything that a terminal of COLUMNS columns is sent; SIGINT once `until` is seen."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
     process = subprocess.Popen([fascicle, *words], stdout=theirs, stderr=theirs)
@@ -27,6 +28,9 @@ def on_terminal(*words):
         if not piece:
             break
         text += piece
+        if until and until in text:
+            process.send_signal(signal.SIGINT)
+            until = None
     return process.wait(timeout=60), text.decode()
 
 
@@ -47,6 +51,9 @@ with tempfile.TemporaryDirectory() as work:
         after = text[text.index(bar) + len(bar):]
         assert after.startswith(WIPE), (bar, after[:40])
     assert "validation" in text
+
+    code, text = on_terminal("generate", "--nodes", "100000", "--edges", "4000000", "--output", "b.h5", until=b"ordering")
+    assert code == 1 and f"{WIPE}fascicle: stopped on request (SIGINT)" in text and not os.path.exists("b.h5"), (code, text)
 
     piped = subprocess.run([fascicle, *train, "--output", "b"], capture_output=True, text=True)
     assert piped.returncode == 75 and "\x1b" not in piped.stderr and "\r" not in piped.stderr and "[" not in piped.stderr, piped.stderr
