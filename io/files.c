@@ -1,4 +1,5 @@
 #include "files.h"
+#include "comm.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -135,10 +136,10 @@ void files_abandon(void) {
 }
 
 struct status file_tmp_own(const char *path, char tmp[FILE_PATH]) {
-  char host[256] = "host", own[FILE_PATH];
-  gethostname(host, sizeof host - 1);
-  remove_left(path, host);
-  if (snprintf(own, sizeof own, "%s.%s-%d", path, host, (int)getpid()) < FILE_PATH) {
+  const struct host host = host_here();
+  char own[FILE_PATH];
+  remove_left(path, host.name);
+  if (snprintf(own, sizeof own, "%s.%s-%d", path, host.name, (int)getpid()) < FILE_PATH) {
     TRY(file_tmp_name(own, tmp));
     file_unfinished(tmp);
     return fine();

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct usage usage = {
     .verb = "info",
@@ -31,11 +30,9 @@ static void add_device(json_t *facts, const struct backend *backend) {
 }
 
 static void add_hosts(const struct comm *world, json_t *facts) {
-  char mine[64] = "?", *all = NEW(char, 64 * (int64_t)world->size);
-  gethostname(mine, sizeof mine - 1);
-  comm_gather(world, mine, sizeof mine, all);
+  struct host *all = comm_hosts(world);
   json_t *hosts = json_array();
-  for (int r = 0; r < world->size; r++) json_array_append_new(hosts, json_string(all + 64 * r));
+  for (int r = 0; r < world->size; r++) json_array_append_new(hosts, json_string(all[r].name));
   json_object_set_new(facts, "ranks", json_integer(world->size));
   json_object_set_new(facts, "host_of_rank", hosts);
   mem_free(all);

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_THREADS = 4096 };
 
@@ -97,14 +96,14 @@ static struct status choose_device(const struct comm *world, struct job *job) {
 
 /* A rank's device, and where it is. */
 struct card {
-  char id[16], host[64];
+  char id[16];
+  struct host host;
 };
 
 /* nccl and peer need a GPU for each rank, whatever each rank's list of visible GPUs says; mpi does not. */
 static struct status one_rank_a_gpu(const struct comm *world, const struct job *job, const char *transport) {
-  struct card mine = {0}, *all = mem_alloc(world->size, sizeof mine);
+  struct card mine = {.host = host_here()}, *all = mem_alloc(world->size, sizeof mine);
   job->backend->identity(mine.id);
-  gethostname(mine.host, sizeof mine.host - 1);
   comm_gather(world, &mine, sizeof mine, all);
   struct status s = fine();
   for (int a = 0; a < world->size && !s.code; a++)
@@ -113,7 +112,7 @@ static struct status one_rank_a_gpu(const struct comm *world, const struct job *
         s = failure(EXIT_DEVICE,
                     "--transport %s: ranks %d and %d would share one GPU of %s; start one rank a GPU, or use "
                     "--transport mpi",
-                    transport, a, b, all[a].host);
+                    transport, a, b, all[a].host.name);
   mem_free(all);
   if (strcmp(transport, "mpi") || !s.code) return s;
   log_warning("ranks share GPUs: rows travel through the host, and work of one waits for the other's");
@@ -315,15 +314,11 @@ void job_config_name(const struct job *job, char *text, size_t size) {
 }
 
 static json_t *hosts_of(const struct comm *world) {
-  enum { NAME = 64 };
-  char mine[NAME] = "?", *all = NEW(char, NAME *(int64_t)world->size);
-  gethostname(mine, sizeof mine - 1);
-  comm_gather(world, mine, sizeof mine, all);
+  struct host *all = comm_hosts(world);
   json_t *hosts = json_object();
   for (int r = 0; r < world->size; r++) {
-    const char *name = all + (int64_t)NAME * r;
-    const json_int_t n = json_integer_value(json_object_get(hosts, name));
-    json_object_set_new(hosts, name, json_integer(n + 1));
+    const json_int_t n = json_integer_value(json_object_get(hosts, all[r].name));
+    json_object_set_new(hosts, all[r].name, json_integer(n + 1));
   }
   mem_free(all);
   return hosts;

@@ -1,4 +1,5 @@
 #include "runlock.h"
+#include "comm.h"
 #include "files.h"
 #include "json.h"
 #include "log.h"
@@ -37,10 +38,10 @@ static const char *or_empty(const char *text) {
 }
 
 static json_t *describe_us(void) {
-  char host[256] = "?", now[32];
-  gethostname(host, sizeof host - 1);
+  const struct host host = host_here();
+  char now[32];
   time_utc(now);
-  return json_pack("{s:s, s:i, s:I, s:s, s:s, s:s}", "host", host, "pid", (int)getpid(), "process_start",
+  return json_pack("{s:s, s:i, s:I, s:s, s:s, s:s}", "host", host.name, "pid", (int)getpid(), "process_start",
                    process_start(getpid()), "slurm_job", or_empty(getenv("SLURM_JOB_ID")), "slurm_restarts",
                    or_empty(getenv("SLURM_RESTART_COUNT")), "started_utc", now);
 }

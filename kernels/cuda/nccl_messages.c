@@ -1,6 +1,7 @@
 /* NCCL takes the name of a file: it gets that of a pipe, which a thread reads line by line. Opening stderr
  * itself by name would cut off a log file that it leads to. */
 #include "nccl_messages.h"
+#include "comm.h"
 #include "fail.h"
 
 #include <pthread.h>
@@ -24,16 +25,16 @@ static void say(const char *host, char *line) {
 static void *tell(void *unused) {
   (void)unused;
   enum { ROOM = 4096 };
-  char host[256] = "?", text[ROOM];
+  const struct host host = host_here();
+  char text[ROOM];
   size_t held = 0;
   ssize_t n;
-  gethostname(host, sizeof host - 1);
   while ((n = read(reading, text + held, ROOM - 1 - held)) > 0) {
     text[held += (size_t)n] = 0;
     char *line = text, *end;
-    for (; (end = strchr(line, '\n')); line = end + 1) *end = 0, say(host, line);
+    for (; (end = strchr(line, '\n')); line = end + 1) *end = 0, say(host.name, line);
     held = strlen(line);
-    if (held == ROOM - 1) say(host, line), held = 0;
+    if (held == ROOM - 1) say(host.name, line), held = 0;
     memmove(text, line, held);
   }
   return NULL;

@@ -4,7 +4,6 @@
 #include "rows.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_MAPS = 64, READY = 0, THERE = 1, FLAGS = 2 };
 
@@ -73,11 +72,9 @@ static bool allocation_id(const void *at, uint64_t *id) {
 }
 
 static bool same_host(const struct comm *comm) {
-  char mine[64] = "", *all = NEW(char, 64 * (int64_t)comm->size);
-  gethostname(mine, sizeof mine - 1);
-  comm_gather(comm, mine, sizeof mine, all);
+  struct host *all = comm_hosts(comm);
   bool same = true;
-  for (int r = 0; r < comm->size; r++) same &= !strcmp(mine, all + 64 * r);
+  for (int r = 0; r < comm->size; r++) same &= !strcmp(all[comm->rank].name, all[r].name);
   mem_free(all);
   return same;
 }

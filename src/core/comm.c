@@ -110,6 +110,19 @@ struct comm comm_split_host(const struct comm *comm) {
   return group_of(mpi);
 }
 
+struct host host_here(void) {
+  struct host host = {"?"};
+  gethostname(host.name, sizeof host.name - 1);
+  return host;
+}
+
+struct host *comm_hosts(const struct comm *comm) {
+  const struct host mine = host_here();
+  struct host *all = NEW(struct host, comm->size);
+  comm_gather(comm, &mine, sizeof mine, all);
+  return all;
+}
+
 void comm_library(char *text) {
   char full[MPI_MAX_LIBRARY_VERSION_STRING];
   int length;

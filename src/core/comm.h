@@ -31,6 +31,14 @@ struct comm comm_split(const struct comm *comm, int colour, int key);
 struct comm comm_split_host(const struct comm *comm);
 void comm_free(struct comm *comm);
 
+/* The name of this host; "?" where it has none. Any thread. */
+struct host {
+  char name[256];
+};
+struct host host_here(void);
+/* Those of all ranks, [size]; mem_free it. */
+struct host *comm_hosts(const struct comm *comm);
+
 /* Which MPI this is, such as "Open MPI v4.1.4"; `text` holds at least 256 bytes. */
 void comm_library(char *text);
 

@@ -81,17 +81,16 @@ const char *fail_fresh_line(void) {
 }
 
 _Noreturn void die_at(const char *file, int line, int code, const char *format, ...) {
-  char text[1200], host[256] = "?";
+  char text[1200];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  gethostname(host, sizeof host - 1);
   const char *base = strrchr(file, '/');
   witness_leave();
   take_turn(code);
-  fprintf(stderr, "%sfascicle: rank %d of %d on %s: %s (%s:%d)\n", fail_fresh_line(), my_rank, n_ranks, host,
-          text, base ? base + 1 : file, line);
+  fprintf(stderr, "%sfascicle: rank %d of %d on %s: %s (%s:%d)\n", fail_fresh_line(), my_rank, n_ranks,
+          host_here().name, text, base ? base + 1 : file, line);
   leave(code);
 }
 

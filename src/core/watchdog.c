@@ -1,4 +1,5 @@
 #include "watchdog.h"
+#include "comm.h"
 #include "fail.h"
 #include "log.h"
 #include "witness.h"
@@ -104,16 +105,15 @@ static bool is_over(const struct bearing *b, const struct stillness *s) {
 
 /* One rank of a host speaks, if nobody has yet; the others leave it time to end them all. */
 static void give_up(double quiet) {
-  char host[256] = "?", suspect[192];
+  char suspect[192];
   const struct timespec rest = {3, 0};
-  gethostname(host, sizeof host - 1);
   witness_leave();
   witness_suspect(suspect, sizeof suspect);
   if (!fail_speaks() || !witness_speaks()) nanosleep(&rest, NULL), _exit(EXIT_WATCHDOG);
   fprintf(stderr,
           "%sfascicle: rank %d on %s: no progress for %.0f s, last seen in '%s'%s; ended by the watchdog "
           "(--watchdog SECONDS changes the limit)\n",
-          fail_fresh_line(), fail_rank(), host, quiet, watchdog_place(), suspect);
+          fail_fresh_line(), fail_rank(), host_here().name, quiet, watchdog_place(), suspect);
   fflush(stderr);
   _exit(EXIT_WATCHDOG);
 }
