@@ -297,7 +297,8 @@ static struct status read_rows(struct reading *r, int share, int n_shares) {
 }
 
 /* One share into `to`, which holds no edges yet. Local. */
-static struct status read_share(const struct convert_options *o, int share, int n_shares, struct share *to) {
+static struct status read_share(const struct convert_options *o, int share, int n_shares,
+                                struct convert_share *to) {
   struct reading r = {.o = o,
                       .nodes = to->nodes,
                       .edges = to->edges,
@@ -347,10 +348,10 @@ static struct status check_any(const struct convert_options *o, const struct edg
 
 /* The shares of all ranks, read, become one on rank 0; `s` is how the reading of ours ended. Agreed. */
 static struct status bring_together(const struct comm *comm, const struct convert_options *o,
-                                    struct share *share, struct status s) {
+                                    struct convert_share *share, struct status s) {
   comm_wait_for_all(comm); /* shares may take unequal times */
-  switch (share_judge(comm, share, &s)) {
-  case SHARES_FIT: share_join(comm, share); return fine();
+  switch (convert_judge(comm, share, &s)) {
+  case SHARES_FIT: convert_join(comm, share); return fine();
   case SHARES_STOP: return agree(comm, blames_input(&s) ? fine() : s);
   case SHARES_CLASH: break;
   }
@@ -380,7 +381,7 @@ static struct status check_matrix(const struct convert_options *o, int64_t rows)
 
 struct status edges_read(const struct comm *comm, const struct convert_options *o, struct nodes *nodes,
                          struct edges *edges, struct account *account) {
-  struct share share = {
+  struct convert_share share = {
       .nodes = nodes, .known = nodes->ids.n, .edges = edges, .account = account_input(account, "edges")};
   struct status s = read_share(o, comm->rank, comm->size, &share);
   if (comm->size > 1) s = bring_together(comm, o, &share, s);

@@ -17,12 +17,12 @@ static bool kinds_clash(const struct comm *comm, uint64_t mine) {
   return clash;
 }
 
-enum share_verdict share_judge(const struct comm *comm, const struct share *share,
-                               const struct status *mine) {
+enum convert_verdict convert_judge(const struct comm *comm, const struct convert_share *share,
+                                   const struct status *mine) {
   int64_t worst = mine->code == 0 ? SHARES_FIT : blames_input(mine) ? SHARES_CLASH : SHARES_STOP;
   comm_max_i64(comm, &worst, 1);
   if (worst == SHARES_FIT && kinds_clash(comm, share->kind)) return SHARES_CLASH;
-  return (enum share_verdict)worst;
+  return (enum convert_verdict)worst;
 }
 
 /* ---- from rank to rank ---- */
@@ -34,7 +34,7 @@ struct head {
   char sha256[DIGEST_TEXT];
 };
 
-static struct head head_of(const struct share *share) {
+static struct head head_of(const struct convert_share *share) {
   const struct ids *ids = &share->nodes->ids;
   struct head h = {.n_edges = share->edges->n,
                    .n_ids = ids->n - share->known,
@@ -46,7 +46,7 @@ static struct head head_of(const struct share *share) {
   return h;
 }
 
-static void send_share(const struct comm *comm, const struct share *share) {
+static void send_share(const struct comm *comm, const struct convert_share *share) {
   const struct head h = head_of(share);
   const struct ids *ids = &share->nodes->ids;
   const struct edges *e = share->edges;
@@ -64,7 +64,7 @@ static void send_share(const struct comm *comm, const struct share *share) {
 }
 
 /* The ids that a rank found; returns the index here of each [h->n_ids]. */
-static uint32_t *receive_ids(const struct comm *comm, const struct share *share, const struct head *h,
+static uint32_t *receive_ids(const struct comm *comm, const struct convert_share *share, const struct head *h,
                              int from) {
   struct ids ids = {.names = share->nodes->ids.names, .n = h->n_ids, .id = NEW(uint64_t, h->n_ids)};
   comm_receive(comm, ids.id, h->n_ids * (int64_t)sizeof *ids.id, from);
@@ -87,7 +87,7 @@ static void rename_ends(uint32_t *end, int64_t n, int64_t known, const uint32_t 
     if (end[i] >= known) end[i] = index[end[i] - known];
 }
 
-static void receive_share(const struct comm *comm, struct share *share, int from) {
+static void receive_share(const struct comm *comm, struct convert_share *share, int from) {
   struct edges *e = share->edges;
   struct head h;
   pulse("joining the ranks' edges");
@@ -108,7 +108,7 @@ static void receive_share(const struct comm *comm, struct share *share, int from
   if (*h.sha256) memcpy(share->account->facts.sha256, h.sha256, sizeof h.sha256);
 }
 
-void share_join(const struct comm *comm, struct share *share) {
+void convert_join(const struct comm *comm, struct convert_share *share) {
   int64_t n_edges = share->edges->n;
   comm_sum_i64(comm, &n_edges, 1);
   if (comm->rank > 0) {

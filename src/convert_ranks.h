@@ -7,7 +7,7 @@
 #include "convert.h"
 
 /* What one rank has read. */
-struct share {
+struct convert_share {
   struct nodes *nodes;
   int64_t known; /* ids that all ranks had, under the same indices, before the edges */
   struct edges *edges;
@@ -16,7 +16,7 @@ struct share {
 };
 
 /* What becomes of the shares. */
-enum share_verdict {
+enum convert_verdict {
   SHARES_FIT,   /* they can be put together */
   SHARES_CLASH, /* one of them failed, or two hold edges of different kinds: the table must be read from its
                    start by one rank, whose line names the right row */
@@ -29,9 +29,10 @@ static inline bool blames_input(const struct status *s) {
 }
 
 /* Collective. `mine`: how the reading of our share ended. */
-enum share_verdict share_judge(const struct comm *comm, const struct share *share, const struct status *mine);
+enum convert_verdict convert_judge(const struct comm *comm, const struct convert_share *share,
+                                   const struct status *mine);
 
 /* Collective: ids, edges and the account of all shares on rank 0; the others keep nothing. */
-void share_join(const struct comm *comm, struct share *share);
+void convert_join(const struct comm *comm, struct convert_share *share);
 
 #endif
