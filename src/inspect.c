@@ -157,13 +157,16 @@ static struct status collect(const struct comm *comm, const struct inspect_reque
 }
 
 static struct status run(struct comm *world, int argc, char **argv) {
-  struct inspect_request request = {.partners = 20, .format.delimiter_option = "--delimiter"};
+  struct inspect_request request = {.partners = 20, .labels = 10, .format.delimiter_option = "--delimiter"};
   bool as_json = false;
   double watchdog = WATCHDOG_CHOSEN;
   const struct option options[] = {
       {"node", OPTION_TEXT, "ID", "one neuron, by body id or name, with its partners", &request.node, 0, 0},
       {"partners", OPTION_INT, "N",
        "how many of its partners to list each way, the strongest first; 0: all (20)", &request.partners, 0,
+       INT64_MAX},
+      {"labels", OPTION_INT, "N",
+       "how many labels of each column to list, the most frequent first; 0: all (10)", &request.labels, 0,
        INT64_MAX},
       {"verify", OPTION_FLAG, NULL, "recompute digests and checksums; all ranks share the work",
        &request.verify, 0, 0},

@@ -12,6 +12,7 @@ struct inspect_request {
   bool verify;                /* recompute what checksums and digests the file carries */
   const char *node;           /* a body id or name, or NULL */
   int64_t partners;           /* how many partners of it to list, 0: all */
+  int64_t labels;             /* how many labels of a column to list, 0: all */
   struct table_format format; /* how to read a text table */
 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 16 * H5_CHUNK, LABELS_SHOWN = 10 };
+enum { PIECE = 16 * H5_CHUNK };
 
 /* What one pass over all edges finds. */
 struct census {
@@ -97,8 +97,9 @@ static int most_first(const void *left, const void *right) {
   return strcmp(a->label, b->label);
 }
 
-/* Labels with how many neurons carry each, the most frequent first. */
-static json_t *label_facts(const struct node_column *c, int64_t n_nodes) {
+/* Labels with how many neurons carry each, the most frequent first and `most` of them, or all where it is 0.
+ */
+static json_t *label_facts(const struct node_column *c, int64_t n_nodes, int64_t most) {
   struct tally *t = NEW_ZERO(struct tally, c->n_labels);
   for (int i = 0; i < c->n_labels; i++) t[i].label = c->label[i];
   for (int64_t i = 0; i < n_nodes; i++) t[c->code[i]].n++;
@@ -107,7 +108,7 @@ static json_t *label_facts(const struct node_column *c, int64_t n_nodes) {
   int64_t shown = 0, used = 0;
   for (int i = 0; i < c->n_labels; i++) {
     used += t[i].n > 0 && *t[i].label;
-    if (i >= LABELS_SHOWN || !t[i].n) continue;
+    if ((most && i >= most) || !t[i].n) continue;
     json_object_set_new(counts, *t[i].label ? t[i].label : "(none)", json_integer(t[i].n));
     shown += t[i].n;
   }
@@ -126,14 +127,14 @@ static json_t *number_facts(const struct node_column *c, int64_t n) {
   return json_pack("{s:s, s:f, s:f}", "numbers", c->i64 ? "integer" : "real", "min", low, "max", high);
 }
 
-static void add_columns(struct connectome_file *file, json_t *facts) {
+static void add_columns(struct connectome_file *file, int64_t labels, json_t *facts) {
   const int64_t n = connectome_facts(file)->n_nodes;
   char **names = connectome_column_names(file);
   json_t *columns = json_object();
   for (int i = 0; names[i]; i++) {
     struct node_column c;
     connectome_column(file, names[i], &c);
-    json_object_set_new(columns, names[i], c.code ? label_facts(&c, n) : number_facts(&c, n));
+    json_object_set_new(columns, names[i], c.code ? label_facts(&c, n, labels) : number_facts(&c, n));
     node_column_free(&c);
   }
   texts_free(names);
@@ -158,11 +159,11 @@ static void add_size(struct connectome_file *file, json_t *facts) {
   json_object_set_new(facts, "synapse_counts", json_boolean(f->has_counts));
 }
 
-static void add_rest(struct connectome_file *file, json_t *facts) {
+static void add_rest(struct connectome_file *file, int64_t labels, json_t *facts) {
   const struct connectome_facts *f = connectome_facts(file);
   json_object_set_new(facts, "delay_steps",
                       json_pack("{s:i, s:i}", "min", f->min_delay, "max", f->max_delay));
-  add_columns(file, facts);
+  add_columns(file, labels, facts);
   json_object_set_new(facts, "order", json_pack("{s:b, s:i}", "ordered", f->ordered, "blocks", f->n_blocks));
   json_object_set_new(facts, "streamable", json_boolean(f->streamable));
   json_object_set_new(facts, "packed", json_boolean(f->packed));
@@ -195,7 +196,7 @@ static struct status collect(struct connectome_file *file, const struct inspect_
   if (request->node) return inspect_node(file, request, facts);
   add_size(file, facts);
   add_edges(file, facts);
-  add_rest(file, facts);
+  add_rest(file, request->labels, facts);
   add_attributes(request->path, facts);
   char *provenance = connectome_provenance(file);
   json_object_set_new(facts, "provenance", json_or_text(provenance));

@@ -49,6 +49,9 @@ def test_graph(tables):
     types = collections.Counter(tables.type.values())
     types["(none)"] = types.pop("")
     check("types", facts["columns"]["type"], {"labels": 3, "neurons": dict(types)})
+    first = types.most_common()[0]
+    shown = facts_of(tables.path("graph.h5"), "--labels", "1")["columns"]["type"]["neurons"]
+    check("the most frequent type", shown, {first[0]: first[1], "(others)": types.total() - first[1]})
     rows = {table["role"]: table["rows"] for table in facts["provenance"]["inputs"]}
     check("provenance", rows["edges"], len(tables.edges))
     text = done("inspect", tables.path("graph.h5"))
