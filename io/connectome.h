@@ -87,8 +87,7 @@ struct connectome_facts {
   int n_blocks;
   int min_delay, max_delay; /* 0, 0 without edges */
   bool constant_delay;
-  /* largest sum of |impulse| over one neuron's in-edges; below 2^31, sums of arrivals fit int32 in any order
-   */
+  /* largest sum of |impulse| over one neuron's in-edges; below 2^31 any sums of arrivals fit int32 */
   int64_t max_in_impulse;
   bool parallel_edges; /* some (pre, post) occurs twice */
   char graph_digest[DIGEST_TEXT], order_digest[DIGEST_TEXT];

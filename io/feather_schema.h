@@ -1,6 +1,5 @@
 /* The metadata of an Arrow IPC file: schema, footer, record batches.
- * Layout: Schema.fbs, Message.fbs and File.fbs of the Arrow columnar format (arrow.apache.org/docs/format).
- */
+ * Layout: Schema.fbs, Message.fbs, File.fbs of the Arrow columnar format (arrow.apache.org/docs/format). */
 #ifndef FASCICLE_FEATHER_SCHEMA_H
 #define FASCICLE_FEATHER_SCHEMA_H
 

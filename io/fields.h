@@ -25,8 +25,7 @@ struct field {
 struct status fields_write(const struct comm *comm, const char *path, const char *kind, const char *meta,
                            const struct field *fields, int n);
 
-/* Open, check that the root attribute `format` is `kind`, return `meta` (mem_free it). EXIT_INPUT otherwise.
- */
+/* Open, check that the root attribute `format` is `kind`, else EXIT_INPUT; return `meta` (mem_free it). */
 struct fields_file;
 struct status fields_open(const struct comm *comm, const char *path, const char *kind,
                           struct fields_file **file, char **meta);

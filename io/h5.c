@@ -59,8 +59,7 @@ _Noreturn void h5_refuse(const struct h5_file *file, const char *what, const cha
   DIE(EXIT_INPUT, "%s: %s: %s", file->path, what, why);
 }
 
-/* The library must not print its own stacks: one line is ours to print. Nor load code that a file asks for.
- */
+/* The library must not print its stacks, one line is ours to print; nor load code that a file asks for. */
 static void silence(void) {
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   H5PLset_loading_state(0);

@@ -29,8 +29,7 @@ struct h5_file {
 
 /* Make or truncate PATH, which should be a temporary name: it is removed again should a later call fail. */
 struct status h5_create(const char *path, struct h5_file *file);
-/* For reading. EXIT_INPUT: missing, no HDF5 file, cut short, locked. Any number of ranks may open the same.
- */
+/* For reading. EXIT_INPUT: missing, no HDF5 file, cut short, locked. Many ranks may open the same. */
 struct status h5_open(const char *path, struct h5_file *file);
 void h5_close(struct h5_file *file);
 

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A link that cannot be looked up is not a missing one, unless it would lie below something that is no group.
- */
+/* A link that cannot be looked up is not a missing one, unless it would lie below what is no group. */
 static bool has_link(struct h5_file *file, const char *path) {
   const htri_t found = H5Lexists(file->id, path, h5_links(file));
   const char *slash = strrchr(path, '/');

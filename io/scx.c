@@ -289,8 +289,7 @@ static struct status read_neurons(const char *folder, const struct expected *exp
   return s;
 }
 
-/* The sizes of the files are compared with the manifest before anything as large as the edges is allocated.
- */
+/* The files' sizes are compared with the manifest before anything as large as the edges is allocated. */
 static struct status sizes_hold(const char *folder, const struct scx *scx, const struct expected *expected) {
   for (int i = 0; i < scx->n_blocks; i++) {
     char path[PATH_MAX];

@@ -7,8 +7,7 @@
 #include "transport.h"
 
 extern const struct backend backend_cpu;
-/* The arithmetic of lif_backend.h read out plainly, one neuron at a time: what tests hold the others against.
- */
+/* The arithmetic of lif_backend.h read out, one neuron at a time: what tests hold the others against. */
 extern const struct lif_backend lif_plain;
 extern const struct backend backend_cuda;
 extern const struct transport transport_mpi;

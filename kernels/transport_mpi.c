@@ -1,5 +1,4 @@
-/* Rows in host memory through MPI. Halo rows arrive in place; rows to send are packed unless all of them go.
- */
+/* Rows in host memory through MPI. Halo rows arrive in place; rows to send are packed unless all go. */
 #include "backends.h"
 #include "mem.h"
 

@@ -199,8 +199,7 @@ static void change_pins(const struct nets *nets, uint32_t node, idx_t which, idx
     nets->pins[nets->source[e]][which] += change;
 }
 
-/* +1 when the node is a net's last pin on its side and others are on the other; -1 when all are on its side.
- */
+/* +1 when the node is a net's last pin on its side and others are on the other; -1 when all are on its. */
 static idx_t net_gain(const idx_t pins[2], idx_t from) {
   return (pins[from] == 1 && pins[1 - from] > 0) - (pins[1 - from] == 0 && pins[from] > 1);
 }

@@ -205,8 +205,7 @@ static void group_store(const struct group *g, const struct shuffle_input *in) {
   for (int64_t s = 0; s < g->n_sources; s++) g->local[g->node_of[s]] = none;
 }
 
-/* a -> b, c -> d  =>  c -> b, a -> d. Equal rows, equal sources and self-loops all show as a bit that is set.
- */
+/* a -> b, c -> d  =>  c -> b, a -> d. Equal rows, equal sources and self-loops show as a bit that is set. */
 static bool try_swap(struct group *g, uint32_t i, uint32_t j) {
   struct edge *x = &g->edge[i], *y = &g->edge[j];
   uint64_t *b = g->has + x->row * g->n_words, *d = g->has + y->row * g->n_words;

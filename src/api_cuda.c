@@ -1,6 +1,4 @@
-/* A window of the public library on one GPU: the tables of each batch size, and kernels/recur_gpu behind
- * them.
- */
+/* A window of the public library on one GPU: tables for each batch size; kernels/recur_gpu is behind them. */
 #include "api.h"
 #include "recur_gpu.h"
 

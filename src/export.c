@@ -35,8 +35,7 @@ struct export_request {
   bool force;
 };
 
-/* Rank 0 does the work, on the CPU: the options of the others about devices and ranks have no meaning here.
- */
+/* Rank 0 does the work, on the CPU: options about devices and ranks have no meaning here. */
 static int shared_options(struct export_request *r, struct job *job, struct option *rows) {
   static const char *const taken[] = {"which", "graph", "threads", "memory", "watchdog"};
   struct option all[TRAINED_OPTIONS];

@@ -72,8 +72,7 @@ void job_grid_close(struct grid *grid);
  * same on all ranks; the caller owns *config. Agreed: EXIT_USAGE names file, line and what is wrong. */
 struct status job_config(const struct comm *world, const struct job *job, json_t **config);
 
-/* What errors call it, cut to `size` bytes: "lif.json", "lif.json with --set", "--set", or "configuration".
- */
+/* What errors call it, cut to `size` bytes: "lif.json", "lif.json with --set", "--set", "configuration". */
 void job_config_name(const struct job *job, char *text, size_t size);
 
 /* What this rank has been asked for so far: by a signal, or because --max-time is over. Local: take the

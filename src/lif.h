@@ -86,8 +86,7 @@ void lif_read(const struct lif_run *run, struct lif_state *state);
 void lif_batch(struct lif_run *run, const struct comm *comm, int64_t n, enum request request,
                struct lif_batch *batch);
 
-/* Node ids of a batch's own spikes: id [own->n], by step as in own->step_ptr, ascending within a step. Local.
- */
+/* Node ids of a batch's own spikes: id [own->n], by step as in own->step_ptr, in each ascending. Local. */
 void lif_own_nodes(const struct lif_run *run, const struct lif_batch *batch, nodeid *id);
 
 /* Potentials of n own rows, after the last step made. Local. */

@@ -22,8 +22,7 @@ struct lif_group {
   struct lif_tally *tally;
 };
 
-/* How many trials of a net are quicker together on this backend; 1 where they are not, or cannot be. Local.
- */
+/* How many trials of a net are quicker together on this backend; 1 where none are, or can be. Local. */
 int lif_group_worthwhile(const struct lif_backend *backend, lidx n_own);
 
 /* Local. `setup` must outlive the group. */

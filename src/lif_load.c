@@ -24,8 +24,7 @@ static void count_pass(const struct reader *r, struct building *b) {
   }
 }
 
-/* row_ptr [n_own + 1]: the run is sorted by target row, so every source's edges come out ascending by target.
- */
+/* row_ptr [n_own + 1]: the run is sorted by target row, so each source's edges come out so too. */
 static void scatter_pass(const struct reader *r, const eidx *row_ptr, struct building *b) {
   lidx target = 0;
   for (eidx at = 0; at < r->n_edges; at += SLICE) {

@@ -75,8 +75,7 @@ void rnn_logits(struct rnn *rnn, float *logit);
 
 /* ---- figures ---- */
 
-/* Share of |s| > 0.95 in the last state, over all neurons and columns; mean leak. Collective over the world.
- */
+/* Share of |s| > 0.95 in the last state, over neurons and columns; mean leak. Collective over the world. */
 struct activity {
   double saturated, mean_leak;
 };

@@ -101,8 +101,7 @@ static void put_sorted(const struct connectome *g, struct scx *to) {
   mem_free(by_target), mem_free(at);
 }
 
-/* A column's numbers, or the codes of its labels; 0 where there is none. Values outside the range become 0.
- */
+/* A column's numbers, or the codes of its labels; 0 where there is none, or it is outside the range. */
 static int64_t column_value(const struct connectome *g, const char *name, int64_t i, int64_t low,
                             int64_t high) {
   for (int k = 0; k < g->n_columns; k++) {

@@ -1,5 +1,4 @@
-/* A shuffled control of a graph: partition/shuffle.h, with synapse counts, delays and signs. Local: one rank.
- */
+/* A shuffled control of a graph: partition/shuffle.h, with synapse counts, delays and signs. Local. */
 #ifndef FASCICLE_SHUFFLED_H
 #define FASCICLE_SHUFFLED_H
 

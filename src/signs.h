@@ -1,8 +1,6 @@
 /* Sign tables: transmitter label -> +1, -1 or exclude. A small JSON file
  * {"name": .., "about": .., "citation": .., "signs": {"acetylcholine": 1, "gaba": -1, "unclear": "exclude"}}.
- * No label has a sign by default: "unclear" and "missing" (an empty label, or no row at all) need entries
- * too.
- */
+ * No label has a sign by default: "unclear" and "missing" (an empty label, or no row) need entries too. */
 #ifndef FASCICLE_SIGNS_H
 #define FASCICLE_SIGNS_H
 

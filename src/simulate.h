@@ -38,8 +38,7 @@ struct status simulate_residency(const struct comm *world, struct simulation *si
 void simulate_check_memory(const struct simulation *sim);
 
 /* Writes the run folder's config.json and neurons.h5, by its leader; only when it is sure that the run goes
- * on with them: a refused resume leaves those of the run that is there. Agreed over the ranks of a replica.
- */
+ * on with them: a refused resume leaves those of the run that is there. Agreed over the replica. */
 struct status simulate_describe(const struct comm *comm, const struct simulation *sim);
 
 /* How a trial ended. */

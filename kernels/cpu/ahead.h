@@ -16,8 +16,7 @@ void ahead_close(struct ahead *a); /* accepts NULL */
  * least, and by every thread that takes part. */
 void ahead_begin(struct ahead *a, int64_t n);
 
-/* Returns when the piece is done; what it wrote may then be read. Any threads, each for all pieces in order.
- */
+/* Returns when the piece is done; what it wrote may then be read. Any thread, for all pieces in order. */
 void ahead_reach(struct ahead *a, int64_t piece);
 
 /* The piece is done already: reaching it costs nothing. */

@@ -13,8 +13,7 @@
  * as most of it is the system's way to the page, and the copy. The order of the file gains nothing, nor do
  * places on lines of their own.
  *
- * What a damaged or changed file says must not reach memory that is not ours: rows are checked as they come.
- */
+ * What a damaged file says must not reach memory that is not ours: rows are checked as they come. */
 #ifndef FASCICLE_LIF_ROWS_H
 #define FASCICLE_LIF_ROWS_H
 

@@ -48,8 +48,7 @@ static void sum_by_token(struct model *m, lidx i, const float *d_drive) {
   }
 }
 
-/* One row of the projection's gradient: d_weight[w] = sum over v of d_table[v] embedding[v][w], and the bias.
- */
+/* A row of the projection's gradient: d_weight[w] = sum over v of d_table[v] embedding[v][w]; its bias. */
 static void projection_row(struct model *m, lidx i) {
   const int V = m->shape.vocabulary, W = m->shape.embedding;
   const double *d_table = m->d_table + (int64_t)i * V;

@@ -11,8 +11,7 @@ void base_graphs(void);
 /* lif.json (all kinds of stimuli and recordings) and text.txt. */
 void base_settings(void);
 
-/* The words of a small training run on GRAPH from text.txt into run/, for fuzz_verb; `words` fills the rest.
- */
+/* The words of a small training run on GRAPH from text.txt into run/, for fuzz_verb; `words`: the rest. */
 #define BASE_TRAIN(graph, ...)                                                                               \
   graph, "--text", "text.txt", "--output", "run", "--watchdog", "0", "--memory", "0.1", "--config",          \
       "train.json", __VA_ARGS__, NULL

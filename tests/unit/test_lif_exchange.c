@@ -1,7 +1,6 @@
 /* ranks: 1 2 4 */
 /* What ranks tell each other between batches: the strongest request and the smallest fault reach everybody,
- * alone and beside spikes; spikes arrive whole and in rank order, whether they travel as lists or as masks.
- */
+ * alone and beside spikes; spikes arrive whole and in rank order, travelling as lists or as masks. */
 #include "backends.h"
 #include "check.h"
 #include "lif_exchange.h"

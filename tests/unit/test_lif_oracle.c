@@ -1,8 +1,6 @@
 /* ranks: 1 2 3 4 7 */
 /* The reference's simulations (tests/data/lif), step by step, by the plain and the fast loop, with 1 and 3
- * threads, in two row orders; runs at the edge of int32 where exact sums that leave it are refused; parameter
- * ranges.
- */
+ * threads, in two row orders; runs at the edge of int32, where exact sums that leave it are refused. */
 #include "lif_case.h"
 
 struct vector {

@@ -1,7 +1,6 @@
 /* ranks: 1 */
 /* The pace of joined devices (core/lif_pace.h), played through by an unfair scheduler: which block goes on
- * next is drawn, some blocks and ranks far more often than others. Each word carries the number of its step.
- */
+ * next is drawn, some blocks and ranks far more often than others. Each word carries its step's number. */
 #include "check.h"
 #include "lif_pace.h"
 #include "rng.h"

@@ -121,8 +121,7 @@ static void test_traps(void) {
   try_graph(41, 40, star_s, star_t, 8, 4); /* one node holds nearly all the weight */
 }
 
-/* Ten pairs with 2,591 parallel edges each beside single ones, all one way: weights far apart, no edge back.
- */
+/* Ten pairs with 2,591 parallel edges each beside single ones, all one way: weights far apart, none back. */
 static void test_extreme(void) {
   enum { N = 200, PAIRS = 10, PARALLEL = 2591 };
   uint32_t *source = NEW(uint32_t, N * 3 + PAIRS * PARALLEL),

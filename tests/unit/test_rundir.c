@@ -137,8 +137,7 @@ static void test_force(struct job *job) {
   job->output = folder;
 }
 
-/* Locks of the dead are taken over; those of the living, and of other hosts that were heard of lately, not.
- */
+/* Locks of the dead are taken over; those of the living, and of hosts that were heard of lately, not. */
 static int open_with_lock(struct job *job, const char *text) {
   char path[FILE_PATH];
   snprintf(path, sizeof path, "%s/lock", folder);
