@@ -33,7 +33,7 @@ static const struct usage usage = {
         "  A dense matrix (row = pre) becomes an edge list by\n"
         "    awk '{for(j=1;j<=NF;j++) if($j) print NR, j, $j}' matrix.txt > edges.txt"};
 
-static struct convert_options defaults(void) {
+struct convert_options convert_defaults(void) {
   return (struct convert_options){.population = "neurons",
                                   .ids = "auto",
                                   .duplicates = "sum",
@@ -149,7 +149,7 @@ static struct status check(const struct convert_options *o) {
 }
 
 static struct status run(struct comm *world, int argc, char **argv) {
-  struct convert_options o = defaults();
+  struct convert_options o = convert_defaults();
   TRY(parse(&o, argc, argv));
   TRY(watch_start(o.watchdog));
   if (!o.node_rule) o.node_rule = o.nodes ? "listed" : "endpoints";

@@ -26,6 +26,9 @@ struct convert_options {
   bool merge_kinds, no_order, streamable, packed, force, json;
 };
 
+/* What holds without options. */
+struct convert_options convert_defaults(void);
+
 /* All of it, from the tables to the file. Agreed. */
 struct status convert_tables(const struct comm *comm, const struct convert_options *o);
 

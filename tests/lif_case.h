@@ -129,6 +129,48 @@ static inline void whole_read(const struct lif_run *run, bool with_ring, struct 
   lif_state_free(&own);
 }
 
+/* What a run leaves: sums over spikes and final state that no order of ranks, rows or steps of a batch
+ * changes. */
+struct trail {
+  int64_t low, high, spikes, events;
+};
+
+static inline void trail_add(struct trail *trail, nodeid node, int64_t step, int64_t a, int64_t b) {
+  const struct sum128 h = edge_hash(node, step, a, b);
+  trail->low = (int64_t)((uint64_t)trail->low + h.low);
+  trail->high = (int64_t)((uint64_t)trail->high + h.high);
+}
+
+static inline void trail_spikes(struct trail *trail, const struct lif_run *run,
+                                const struct lif_batch *batch) {
+  const struct lif_spikes *own = batch->own;
+  nodeid *id = NEW(nodeid, own->n);
+  lif_own_nodes(run, batch, id);
+  for (int k = 0; k < own->n_steps; k++)
+    for (int64_t at = own->step_ptr[k]; at < own->step_ptr[k + 1]; at++)
+      trail_add(trail, id[at], batch->step + k, 1, 1);
+  trail->spikes += own->n, trail->events += batch->events;
+  mem_free(id);
+}
+
+static inline void trail_state(struct trail *trail, const struct lif_run *run) {
+  const struct lif_net *net = run->setup.net;
+  struct lif_state state;
+  lif_state_init(net, &state);
+  lif_read(run, &state);
+  for (lidx i = 0; i < net->n_own; i++) {
+    trail_add(trail, net->id[i], run->step, state.potential[i], state.counter[i]);
+    for (int d = 0; d < net->max_delay; d++)
+      trail_add(trail, net->id[i], run->step + d, state.ring[(int64_t)i * net->max_delay + d], 7);
+  }
+  lif_state_free(&state);
+}
+
+/* Over the ranks. */
+static inline void trail_sum(struct trail *trail, const struct comm *comm) {
+  comm_sum_i64(comm, &trail->low, sizeof *trail / sizeof trail->low);
+}
+
 /* Initial values by node id into a rank's state; NULL: zeros. */
 static inline void start_from(struct lif_run *run, const struct comm *comm, const int64_t *potential,
                               const int64_t *counter, uint32_t trial) {

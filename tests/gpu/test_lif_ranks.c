@@ -82,64 +82,35 @@ static void drive(const struct net_case *c, const struct lif_net *net, struct li
   mem_free(every);
 }
 
-/* Sums over spikes and state that no order changes; events; the fault. */
-struct trail {
-  int64_t low, high, spikes, events, fault_step, fault_phase, fault_node, fault_value;
+struct outcome {
+  struct trail trail;
+  int64_t fault_step, fault_phase, fault_node, fault_value;
 };
 
-static void add_to(struct trail *trail, struct sum128 h) {
-  trail->low = (int64_t)((uint64_t)trail->low + h.low);
-  trail->high = (int64_t)((uint64_t)trail->high + h.high);
-}
-
-static void add_spikes(const struct lif_run *run, const struct lif_batch *batch, struct trail *trail) {
-  const struct lif_spikes *own = batch->own;
-  nodeid *id = NEW(nodeid, own->n);
-  lif_own_nodes(run, batch, id);
-  for (int k = 0; k < own->n_steps; k++)
-    for (int64_t at = own->step_ptr[k]; at < own->step_ptr[k + 1]; at++)
-      add_to(trail, edge_hash(id[at], batch->step + k, 1, 1));
-  trail->spikes += own->n, trail->events += batch->events;
-  mem_free(id);
-}
-
-static void add_state(const struct lif_run *run, struct trail *trail) {
-  const struct lif_net *net = run->setup.net;
-  struct lif_state state;
-  lif_state_init(net, &state);
-  lif_read(run, &state);
-  for (lidx i = 0; i < net->n_own; i++) {
-    add_to(trail, edge_hash(net->id[i], run->step, state.potential[i], state.counter[i]));
-    for (int d = 0; d < net->max_delay; d++)
-      add_to(trail, edge_hash(net->id[i], run->step + d, state.ring[(int64_t)i * net->max_delay + d], 7));
-  }
-  lif_state_free(&state);
-}
-
-static struct trail run_trial(const struct comm *comm, const struct net_case *c, struct lif_run *run,
-                              uint32_t trial) {
-  struct trail trail = {.fault_step = LIF_NO_FAULT};
+static struct outcome run_trial(const struct comm *comm, const struct net_case *c, struct lif_run *run,
+                                uint32_t trial) {
+  struct outcome found = {.fault_step = LIF_NO_FAULT};
   struct lif_batch batch = {.fault.step = LIF_NO_FAULT};
   start_from(run, comm, NULL, NULL, trial);
   run->step = 0;
   while (run->step < c->steps && batch.fault.step == LIF_NO_FAULT) {
     const int64_t left = c->steps - run->step;
     lif_batch(run, comm, left < c->most ? left : c->most, REQUEST_NONE, &batch);
-    add_spikes(run, &batch, &trail);
+    trail_spikes(&found.trail, run, &batch);
   }
   if (batch.fault.step == LIF_NO_FAULT)
-    add_state(run, &trail);
+    trail_state(&found.trail, run);
   else
-    trail.events = 0; /* of the batch that failed there are none */
-  comm_sum_i64(comm, &trail.low, 4);
-  trail.fault_step = batch.fault.step, trail.fault_phase = batch.fault.phase;
-  trail.fault_node = batch.fault.node, trail.fault_value = batch.fault.value;
-  return trail;
+    found.trail.events = 0; /* of the batch that failed there are none */
+  trail_sum(&found.trail, comm);
+  found.fault_step = batch.fault.step, found.fault_phase = batch.fault.phase;
+  found.fault_node = batch.fault.node, found.fault_value = batch.fault.value;
+  return found;
 }
 
 /* Two trials, one after the other. */
 static void run_once(const struct comm *comm, const struct net_case *c, const struct lif_edges *edges,
-                     const struct way *way, struct trail trail[2]) {
+                     const struct way *way, struct outcome outcome[2]) {
   const struct lif_params params = {
       .threshold = c->threshold, .reset = -30, .refractory = c->refractory, .n_shifts = 2, .shift = {4, 7}};
   struct place p;
@@ -149,7 +120,7 @@ static void run_once(const struct comm *comm, const struct net_case *c, const st
   if (c->mutes) silence(&p.net);
   drive(c, &p.net, stimulus);
   struct lif_run *run = open_run(&p, comm, way, &params, stimulus, N_STIMULI, 99);
-  for (uint32_t k = 0; k < 2; k++) trail[k] = run_trial(comm, c, run, k);
+  for (uint32_t k = 0; k < 2; k++) outcome[k] = run_trial(comm, c, run, k);
   lif_close(run), place_free(&p);
   for (int k = 0; k < N_STIMULI; k++) lif_stimulus_free(&stimulus[k]);
 }
@@ -160,23 +131,23 @@ static int check_case(const struct net_case *c) {
   const struct way ways = {
       .backend = backend_cuda.lif, .threads = 1, .permuted = c->permuted, .uneven = c->uneven};
   struct comm alone = comm_split(&world, world.rank, 0);
-  struct trail wanted[2] = {{0}}, got[2];
+  struct outcome wanted[2] = {0}, got[2];
   if (world.rank == 0) run_once(&alone, c, &edges, &plain, wanted);
   comm_share(&world, wanted, sizeof wanted, 0);
   run_once(&world, c, &edges, &ways, got);
   bool good = true;
   for (int k = 0; k < 2; k++) good &= !memcmp(&got[k], &wanted[k], sizeof got[k]);
   if (world.rank == 0)
-    printf("%-32s %9lld spikes, fault at %lld: %s\n", c->name, (long long)wanted[0].spikes,
+    printf("%-32s %9lld spikes, fault at %lld: %s\n", c->name, (long long)wanted[0].trail.spikes,
            wanted[0].fault_step == LIF_NO_FAULT ? -1 : (long long)wanted[0].fault_step,
            good ? "equal" : "DIFFERENT");
   for (int k = 0; k < 2 && !good && world.rank == 0; k++)
     printf("  trial %d: %lld spikes, wanted %lld; %lld events, wanted %lld; fault %lld %lld %lld %lld, "
            "wanted %lld %lld %lld %lld\n",
-           k, (long long)got[k].spikes, (long long)wanted[k].spikes, (long long)got[k].events,
-           (long long)wanted[k].events, (long long)got[k].fault_step, (long long)got[k].fault_phase,
-           (long long)got[k].fault_node, (long long)got[k].fault_value, (long long)wanted[k].fault_step,
-           (long long)wanted[k].fault_phase, (long long)wanted[k].fault_node,
+           k, (long long)got[k].trail.spikes, (long long)wanted[k].trail.spikes,
+           (long long)got[k].trail.events, (long long)wanted[k].trail.events, (long long)got[k].fault_step,
+           (long long)got[k].fault_phase, (long long)got[k].fault_node, (long long)got[k].fault_value,
+           (long long)wanted[k].fault_step, (long long)wanted[k].fault_phase, (long long)wanted[k].fault_node,
            (long long)wanted[k].fault_value);
   fflush(stdout);
   comm_free(&alone), edges_free(&edges);

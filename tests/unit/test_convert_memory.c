@@ -19,27 +19,14 @@ static const char *write_file(const char *folder, const char *name, const char *
 }
 
 static void convert_once(const char *folder, const char *edges, const char *duplicates, int wanted) {
-  const char *output = write_file(folder, "graph.h5", "");
-  const struct convert_options o = {
-      .edges = write_file(folder, "edges", edges),
-      .nodes = write_file(folder, "nodes", "bodyId,type,status\n1,A,Traced\n2,B,Traced\n3,C,\n"),
-      .transmitters = write_file(folder, "labels", "body,consensus_nt\n1,gaba\n2,glutamate\n9,gaba\n"),
-      .signs = write_file(folder, "signs.json",
-                          "{\"signs\": {\"gaba\": -1, \"glutamate\": 1, \"missing\": \"exclude\"}}"),
-      .output = output,
-      .population = "neurons",
-      .ids = "auto",
-      .node_rule = "listed",
-      .duplicates = duplicates,
-      .self_loops = "keep",
-      .isolated = "keep",
-      .zero_weights = "keep",
-      .repeated_ids = "refuse",
-      .overflow = "refuse",
-      .underflow = "refuse",
-      .parts = 2,
-      .force = true,
-      .json = true};
+  struct convert_options o = convert_defaults();
+  o.output = write_file(folder, "graph.h5", "");
+  o.edges = write_file(folder, "edges", edges);
+  o.nodes = write_file(folder, "nodes", "bodyId,type,status\n1,A,Traced\n2,B,Traced\n3,C,\n");
+  o.transmitters = write_file(folder, "labels", "body,consensus_nt\n1,gaba\n2,glutamate\n9,gaba\n");
+  o.signs = write_file(folder, "signs.json",
+                       "{\"signs\": {\"gaba\": -1, \"glutamate\": 1, \"missing\": \"exclude\"}}");
+  o.node_rule = "listed", o.duplicates = duplicates, o.parts = 2, o.force = o.json = true;
   comm_barrier(&world);
   CHECK_EQ(convert_tables(&world, &o).code, wanted);
   CHECK_EQ(mem_held(), 0);

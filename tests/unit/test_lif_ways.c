@@ -40,42 +40,6 @@ static int drive(const struct lif_net *net, struct lif_stimulus *stimulus) {
   return 3;
 }
 
-/* What a run leaves: a sum over its spikes that no order changes, their number, and the final state. */
-struct trail {
-  int64_t low, high, spikes, events, wanted_events;
-};
-
-static void add_spikes(const struct lif_run *run, const struct lif_batch *batch, struct trail *trail) {
-  const struct lif_spikes *own = batch->own;
-  nodeid *id = NEW(nodeid, own->n);
-  lif_own_nodes(run, batch, id);
-  for (int k = 0; k < own->n_steps; k++)
-    for (int64_t at = own->step_ptr[k]; at < own->step_ptr[k + 1]; at++) {
-      const struct sum128 h = edge_hash(id[at], batch->step + k, 1, 1);
-      trail->low = (int64_t)((uint64_t)trail->low + h.low),
-      trail->high = (int64_t)((uint64_t)trail->high + h.high);
-      trail->spikes++, trail->wanted_events += DEGREE;
-    }
-  trail->events += batch->events;
-  mem_free(id);
-}
-
-static void add_state(const struct lif_run *run, struct trail *trail) {
-  const struct lif_net *net = run->setup.net;
-  struct lif_state state;
-  lif_state_init(net, &state);
-  lif_read(run, &state);
-  for (lidx i = 0; i < net->n_own; i++) {
-    struct sum128 h = edge_hash(net->id[i], run->step, state.potential[i], state.counter[i]);
-    trail->low = (int64_t)((uint64_t)trail->low + h.low);
-    for (int d = 0; d < net->max_delay; d++) {
-      h = edge_hash(net->id[i], run->step + d, state.ring[(int64_t)i * net->max_delay + d], 7);
-      trail->high = (int64_t)((uint64_t)trail->high + h.high);
-    }
-  }
-  lif_state_free(&state);
-}
-
 /* A run of n_steps from zeros, batches of at most `most` steps; `wide` forces 64-bit sums; driven or left to
  * itself after a kick. */
 static struct trail run_once(const struct comm *comm, const struct way *way, int64_t n_steps, int64_t most,
@@ -92,11 +56,11 @@ static struct trail run_once(const struct comm *comm, const struct way *way, int
     const int64_t left = n_steps - run->step;
     lif_batch(run, comm, left < most ? left : most, REQUEST_NONE, &batch);
     CHECK(batch.fault.step == LIF_NO_FAULT);
-    add_spikes(run, &batch, &trail);
+    trail_spikes(&trail, run, &batch);
   }
-  add_state(run, &trail);
-  comm_sum_i64(comm, &trail.low, sizeof trail / sizeof trail.low);
-  CHECK_EQ(trail.events, trail.wanted_events);
+  trail_state(&trail, run);
+  trail_sum(&trail, comm);
+  CHECK_EQ(trail.events, DEGREE * trail.spikes);
   lif_close(run), place_free(&p);
   while (n_stimuli--) lif_stimulus_free(&stimulus[n_stimuli]);
   return trail;
@@ -155,7 +119,7 @@ static void run_to(struct lif_run *run, int64_t step, struct trail *trail) {
   while (run->step < step) {
     struct lif_batch batch;
     lif_batch(run, &world, step - run->step, REQUEST_NONE, &batch);
-    add_spikes(run, &batch, trail);
+    trail_spikes(trail, run, &batch);
   }
 }
 
@@ -192,8 +156,8 @@ static void check_cut(int64_t cut, int64_t n_steps, const struct way *before, co
   run_to(run[0], cut, &trail);
   carry_over(run[0], run[1]);
   run_to(run[1], n_steps, &trail);
-  add_state(run[1], &trail);
-  comm_sum_i64(&world, &trail.low, sizeof trail / sizeof trail.low);
+  trail_state(&trail, run[1]);
+  trail_sum(&trail, &world);
   check_trail(&trail, wanted);
   for (int i = 0; i < 2; i++) {
     for (int k = 0; k < 3; k++) lif_stimulus_free(&stimulus[i][k]);
