@@ -1,11 +1,12 @@
 /* Spikes between GPUs without the host. Each rank tells all others, for every step, who fired: words of 32
  * neurons, each in one 8-byte store together with the number of its step, so that a word that has come says
- * so by itself and no fence or flag is needed. Two roads carry the same words:
+ * so by itself and no fence or flag is needed. Two roads carry the same words.
  *
- *   direct    one persistent kernel for many steps stores its words straight into the inboxes of the other
- * GPUs of the host and waits there for theirs; batches   one launch for min_delay steps leaves its words in
- * an outbox, a collective operation carries all outboxes to all inboxes, the next launch begins with what has
- * come.
+ * Direct: one persistent kernel for many steps stores its words straight into the inboxes of the other GPUs
+ * of the host and waits there for theirs.
+ *
+ * Batches: one launch for min_delay steps leaves its words in an outbox, a collective operation carries all
+ * outboxes to all inboxes, and the next launch begins with what has come.
  */
 #ifndef FASCICLE_LIF_LINK_H
 #define FASCICLE_LIF_LINK_H
