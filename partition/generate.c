@@ -1,8 +1,8 @@
 #include "generate.h"
-#include "mem.h"
-#include "numbers.h"
+#include "core/mem.h"
+#include "core/numbers.h"
 #include "permute.h"
-#include "rng.h"
+#include "core/rng.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -13,8 +13,8 @@
 #ifndef FASCICLE_GENERATE_H
 #define FASCICLE_GENERATE_H
 
-#include "fail.h"
-#include "types.h"
+#include "core/fail.h"
+#include "core/types.h"
 
 struct generate_model {
   int64_t n_nodes; /* 1 .. 2^32 - 2 */

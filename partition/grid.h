@@ -3,8 +3,8 @@
 #ifndef FASCICLE_GRID_H
 #define FASCICLE_GRID_H
 
-#include "comm.h"
-#include "graph.h"
+#include "core/comm.h"
+#include "contract/graph.h"
 
 struct grid {
   int parts, replicas;

@@ -1,5 +1,5 @@
 #include "halo.h"
-#include "mem.h"
+#include "core/mem.h"
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
 #ifndef FASCICLE_HALO_H
 #define FASCICLE_HALO_H
 
-#include "comm.h"
-#include "graph.h"
+#include "core/comm.h"
+#include "contract/graph.h"
 
 /* Whether an all-gather serves better than a halo of so many rows, both summed over the ranks (all-gather:
  * (ranks - 1) x n_nodes). An all-gather sends rows as they stand; a halo packs them first, which takes about

@@ -2,9 +2,9 @@
  * rand(), one generator for the whole process, so two calls at once would not repeat: calls are serial. It
  * also traps SIGTERM while it runs, which is blocked meanwhile so that our own handler sees it afterwards. */
 #include "order.h"
-#include "log.h"
-#include "mem.h"
-#include "watchdog.h"
+#include "core/log.h"
+#include "core/mem.h"
+#include "core/watchdog.h"
 
 #include <metis.h>
 #include <signal.h>

@@ -8,8 +8,8 @@
 #ifndef FASCICLE_ORDER_H
 #define FASCICLE_ORDER_H
 
-#include "fail.h"
-#include "types.h"
+#include "core/fail.h"
+#include "core/types.h"
 
 struct order_input {
   int64_t n_nodes;

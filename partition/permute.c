@@ -1,5 +1,5 @@
 #include "permute.h"
-#include "rng.h"
+#include "core/rng.h"
 
 enum { FOR_PERMUTE = 0x20000001, ROUNDS = 6 };
 

@@ -1,5 +1,5 @@
 /* What a split of an ordered graph costs. */
-#include "mem.h"
+#include "core/mem.h"
 #include "order.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef FASCICLE_ROWS_H
 #define FASCICLE_ROWS_H
 
-#include "types.h"
+#include "core/types.h"
 
 /* first [parts + 1]: rank p owns rows [first[p], first[p + 1]); first[0] = 0, first[parts] = n. Balanced by
  * weight(row) = in-degree + 1, from row_ptr [n + 1]. Where `block` [n_blocks + 1] (row boundaries of a stored

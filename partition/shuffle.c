@@ -1,9 +1,9 @@
 #include "shuffle.h"
-#include "fail.h"
-#include "mem.h"
-#include "numbers.h"
+#include "core/fail.h"
+#include "core/mem.h"
+#include "core/numbers.h"
 #include "permute.h"
-#include "rng.h"
+#include "core/rng.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #ifndef FASCICLE_SHUFFLE_H
 #define FASCICLE_SHUFFLE_H
 
-#include "types.h"
+#include "core/types.h"
 
 struct shuffle_input {
   int64_t n_nodes;

@@ -1,9 +1,9 @@
 /* Parse, choose, dispatch. */
-#include "launch.h"
-#include "log.h"
-#include "options.h"
-#include "verbs.h"
-#include "witness.h"
+#include "run/launch.h"
+#include "core/log.h"
+#include "run/options.h"
+#include "run/verbs.h"
+#include "core/witness.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef FASCICLE_CHECK_H
 #define FASCICLE_CHECK_H
 
-#include "comm.h"
+#include "core/comm.h"
 
 #include <stdio.h>
 #include <stdlib.h>

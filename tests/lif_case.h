@@ -2,11 +2,11 @@
 #ifndef FASCICLE_LIF_CASE_H
 #define FASCICLE_LIF_CASE_H
 
-#include "backends.h"
+#include "kernels/interface/backends.h"
 #include "check.h"
-#include "digest.h"
-#include "lif.h"
-#include "mem.h"
+#include "core/digest.h"
+#include "lif/run.h"
+#include "core/mem.h"
 
 /* A way to run: which loop, how many threads, which row each node has, which rank owns which rows. */
 struct way {

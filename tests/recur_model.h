@@ -3,9 +3,9 @@
 #ifndef FASCICLE_RECUR_MODEL_H
 #define FASCICLE_RECUR_MODEL_H
 
-#include "mem.h"
-#include "rng.h"
-#include "types.h"
+#include "core/mem.h"
+#include "core/rng.h"
+#include "core/types.h"
 
 #include <math.h>
 #include <string.h>

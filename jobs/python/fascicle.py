@@ -10,7 +10,7 @@
 With SparseGraph(..., device="cuda:0") everything is PyTorch tensors on that GPU, and work is queued on PyTorch's current stream.
 
 edge_values [E] in the order of src and dst, leak [N] in (0, 1), bias [N], drives [T, n_inputs, B], state0 [B, N] or None,
-all float32. src/fascicle.h says more. The library is found beside this file's install prefix, by the environment variable
+all float32. src/api/fascicle.h says more. The library is found beside this file's install prefix, by the environment variable
 LIBFASCICLE, or by the system's loader.
 """
 

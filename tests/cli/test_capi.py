@@ -207,7 +207,7 @@ def test_program():
             source = os.path.join(folder, name)
             with open(source, "w") as file:
                 file.write(PROGRAM)
-            subprocess.run([compiler, "-Wall", "-Werror", "-I" + os.path.join(os.environ["SOURCE"], "src"), source,
+            subprocess.run([compiler, "-Wall", "-Werror", "-I" + os.path.join(os.environ["SOURCE"], "src", "api"), source,
                             "-L" + build, "-lfascicle", "-Wl,-rpath," + build, "-o", folder + "/p"], check=True)
             said = subprocess.run([folder + "/p"], capture_output=True, text=True, check=True).stdout
             check(said == f"0 0.500000 {0.5 * np.tanh(2):.6f}\n", said)

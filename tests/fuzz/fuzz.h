@@ -2,7 +2,7 @@
 #ifndef FASCICLE_FUZZ_H
 #define FASCICLE_FUZZ_H
 
-#include "types.h"
+#include "core/types.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Configuration JSON: parsing, --set, typed members. */
 #include "fuzz.h"
-#include "json.h"
-#include "mem.h"
+#include "core/json.h"
+#include "core/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *text = mem_zero((int64_t)size + 1, 1);

@@ -1,7 +1,7 @@
 #include "fuzz_run.h"
-#include "comm.h"
-#include "log.h"
-#include "watchdog.h"
+#include "core/comm.h"
+#include "core/log.h"
+#include "core/watchdog.h"
 
 #include <dirent.h>
 #include <fcntl.h>

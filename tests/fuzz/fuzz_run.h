@@ -5,7 +5,7 @@
 #define FASCICLE_FUZZ_RUN_H
 
 #include "fuzz.h"
-#include "verbs.h"
+#include "run/verbs.h"
 
 /* Start MPI and enter the scratch folder; once, from LLVMFuzzerInitialize. */
 void fuzz_start(void);

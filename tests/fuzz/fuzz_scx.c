@@ -2,7 +2,7 @@
  * files (fuzz_scx.h). A block that lies outside of the folder, or is reached through a link, must be refused
  * though all sizes and checksums fit. */
 #include "fuzz_scx.h"
-#include "scx.h"
+#include "io/scx/scx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char folder[128];

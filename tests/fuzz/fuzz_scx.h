@@ -3,7 +3,7 @@
 #ifndef FASCICLE_FUZZ_SCX_H
 #define FASCICLE_FUZZ_SCX_H
 
-#include "digest.h"
+#include "core/digest.h"
 #include "fuzz.h"
 
 static inline void sha_of(const void *data, size_t size, char text[DIGEST_TEXT]) {

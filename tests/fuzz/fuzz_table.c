@@ -1,8 +1,8 @@
 /* Tables, delimited text and Feather: byte 0 chooses the kind in which columns are wanted, the rest is the
  * file. Every column that can be read is read, to the end or the first fault. */
 #include "fuzz.h"
-#include "log.h"
-#include "table.h"
+#include "core/log.h"
+#include "io/table/table.h"
 
 enum { MOST_ROWS = 1 << 20 };
 

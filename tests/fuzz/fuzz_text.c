@@ -1,8 +1,8 @@
 /* Texts to learn: byte 0 is how much of the rest makes the vocabulary; all of it is then to be told in it. */
 #include "fuzz.h"
-#include "log.h"
-#include "mem.h"
-#include "text.h"
+#include "core/log.h"
+#include "core/mem.h"
+#include "train/text.h"
 
 static void tell(const struct text *text, const struct vocabulary *vocabulary) {
   char out[8];

@@ -1,9 +1,9 @@
 /* Times LIF steps on the GPU, spikes recorded: bench_lif. Cases as the program's bench has them: `idle`,
  * everybody leaks and nobody fires; `active`, a share of the neurons, drawn anew each step, is made to fire.
  */
-#include "backends.h"
+#include "kernels/interface/backends.h"
 #include "lif_case.h"
-#include "mem.h"
+#include "core/mem.h"
 
 #include <stdio.h>
 #include <stdlib.h>

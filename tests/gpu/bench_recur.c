@@ -1,7 +1,7 @@
 /* Times one window of the recurrence on the GPU at the four shapes: bench_recur [--check] [--shape I]
  * [--batch B,B,..] [--mixed]. */
-#include "backends.h"
-#include "mem.h"
+#include "kernels/interface/backends.h"
+#include "core/mem.h"
 #include "recur_case.h"
 
 #include <stdio.h>

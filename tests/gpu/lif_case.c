@@ -1,7 +1,7 @@
 #include "lif_case.h"
-#include "digest.h"
-#include "mem.h"
-#include "rng.h"
+#include "core/digest.h"
+#include "core/mem.h"
+#include "core/rng.h"
 #include "synthetic.h"
 
 #include <math.h>

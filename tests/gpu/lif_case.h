@@ -2,7 +2,7 @@
 #ifndef FASCICLE_LIF_CASE_H
 #define FASCICLE_LIF_CASE_H
 
-#include "lif_backend.h"
+#include "contract/lif.h"
 
 struct lif_case {
   lidx n;

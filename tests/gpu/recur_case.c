@@ -1,7 +1,7 @@
 #include "recur_case.h"
-#include "backends.h"
-#include "mem.h"
-#include "rng.h"
+#include "kernels/interface/backends.h"
+#include "core/mem.h"
+#include "core/rng.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "synthetic.h"
-#include "mem.h"
-#include "rng.h"
+#include "core/mem.h"
+#include "core/rng.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #ifndef FASCICLE_SYNTHETIC_H
 #define FASCICLE_SYNTHETIC_H
 
-#include "graph.h"
-#include "recur_backend.h"
+#include "contract/graph.h"
+#include "contract/recurrence.h"
 
 /* One rank's graph of n rows and about `edges` edges; in- and out-degree lognormal with this sigma. Sources
  * ascend within a row; parallel edges may occur. */

@@ -1,9 +1,9 @@
 /* LIF on the GPU against the plain loop (small nets) and the cpu backend (a large one): the same bits, the
  * same faults. */
-#include "backends.h"
+#include "kernels/interface/backends.h"
 #include "lif_case.h"
-#include "mem.h"
-#include "rng.h"
+#include "core/mem.h"
+#include "core/rng.h"
 
 #include <omp.h>
 #include <stdio.h>

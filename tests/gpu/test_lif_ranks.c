@@ -1,7 +1,7 @@
 /* LIF on the GPUs of several ranks against the plain loop on one: the same spikes, the same state, the same
  * faults, whatever road the spikes take. Usage: mpirun -n R gpu_test_lif_ranks peer|nccl|mpi */
 #include "../lif_case.h"
-#include "rng.h"
+#include "core/rng.h"
 
 #include <omp.h>
 

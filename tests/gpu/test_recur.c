@@ -1,7 +1,7 @@
 /* The recurrence on the GPU against float64: batches, microsteps, small leaks, odd graphs; and twice the same
  * bits. gpu_test_recur [small]: only graphs of at most 100,000 edges, for slow tools. */
-#include "backends.h"
-#include "mem.h"
+#include "kernels/interface/backends.h"
+#include "core/mem.h"
 #include "recur_case.h"
 
 #include <stdio.h>

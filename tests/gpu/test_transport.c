@@ -1,12 +1,12 @@
 /* Halo rows, their gradients and sums in device memory through a transport, on any number of ranks: every
  * halo row must receive its own global id, gradients must come home in rank order, sums must have the bits of
  * a sum in rank order. Usage: mpirun -n R gpu_test_transport nccl|peer|mpi */
-#include "backends.h"
-#include "comm.h"
-#include "gpu.h"
-#include "halo.h"
-#include "mem.h"
-#include "rng.h"
+#include "kernels/interface/backends.h"
+#include "core/comm.h"
+#include "kernels/cuda/gpu/gpu.h"
+#include "partition/halo.h"
+#include "core/mem.h"
+#include "core/rng.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,10 +2,10 @@
 /* Work done ahead: every piece exactly once, and what it wrote is there for each thread that reaches it, over
  * many rounds of any length, for any helpers and threads, helpers asleep or late or with work of any size;
  * none keeps a program from ending. */
-#include "cpu/ahead.h"
+#include "kernels/cpu/lif/ahead.h"
 #include "check.h"
-#include "mem.h"
-#include "rng.h"
+#include "core/mem.h"
+#include "core/rng.h"
 
 enum { ROUNDS = 400, MOST = 300 };
 

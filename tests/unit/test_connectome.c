@@ -2,10 +2,10 @@
 /* The artifact: what is written is what is read, in any input order, with and without an ordering, and its
  * digest is the graph's. */
 #include "check.h"
-#include "connectome.h"
-#include "files.h"
-#include "mem.h"
-#include "rng.h"
+#include "io/graph/connectome.h"
+#include "io/files/files.h"
+#include "core/mem.h"
+#include "core/rng.h"
 
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 /* ranks: 1 2 */
 /* A conversion gives all its memory back, when it succeeds and when it is refused. */
 #include "check.h"
-#include "convert.h"
-#include "mem.h"
+#include "convert/convert.h"
+#include "core/mem.h"
 
 #include <unistd.h>
 

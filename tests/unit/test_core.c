@@ -1,12 +1,12 @@
 /* ranks: 1 2 4 */
 /* core/: random numbers against published values, digests, agreement, gathers, JSON, rows. */
 #include "check.h"
-#include "digest.h"
-#include "json.h"
-#include "mem.h"
-#include "numbers.h"
-#include "rng.h"
-#include "rows.h"
+#include "core/digest.h"
+#include "core/json.h"
+#include "core/mem.h"
+#include "core/numbers.h"
+#include "core/rng.h"
+#include "partition/rows.h"
 
 #include <unistd.h>
 

@@ -7,9 +7,9 @@
  * code and message of the first failure, and the rows that came before it: ids and counts in decimal, texts
  * in hexadecimal. */
 #include "check.h"
-#include "feather_value.h"
-#include "mem.h"
-#include "table.h"
+#include "io/table/feather_value.h"
+#include "core/mem.h"
+#include "io/table/table.h"
 
 #include <inttypes.h>
 

@@ -1,9 +1,9 @@
 /* ranks: 1 2 4 7 */
 /* Checkpoint files: rows of any split go in and come out of any other; damage is named. */
 #include "check.h"
-#include "fields.h"
-#include "files.h"
-#include "mem.h"
+#include "io/hdf5/fields.h"
+#include "io/files/files.h"
+#include "core/mem.h"
 
 #include <unistd.h>
 

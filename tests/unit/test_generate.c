@@ -2,8 +2,8 @@
 /* Synthetic connectomes: exact counts, no pair twice, the degree shapes of the reference graphs, the same
  * graph for any number of threads, dense and tiny cases, modules, synapse counts. */
 #include "check.h"
-#include "generate.h"
-#include "mem.h"
+#include "partition/generate.h"
+#include "core/mem.h"
 
 #include <math.h>
 

@@ -2,12 +2,12 @@
 /* Halo of global ids: every halo row must receive its own id, gradients must go home, and the two halves of
  * the edges must be the slice of the file again. Random graphs, empty ranks, no edges, fewer rows than
  * ranks. */
-#include "backends.h"
+#include "kernels/interface/backends.h"
 #include "check.h"
-#include "halo.h"
-#include "mem.h"
-#include "rng.h"
-#include "rows.h"
+#include "partition/halo.h"
+#include "core/mem.h"
+#include "core/rng.h"
+#include "partition/rows.h"
 
 struct made {
   gidx n;

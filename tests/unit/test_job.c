@@ -1,8 +1,8 @@
 /* ranks: 1 2 4 */
 /* job: shared options, the choices that follow, configuration with --set. */
 #include "check.h"
-#include "job.h"
-#include "mem.h"
+#include "run/job.h"
+#include "core/mem.h"
 
 #include <unistd.h>
 

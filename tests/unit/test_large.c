@@ -1,13 +1,13 @@
 /* ranks: 1 */
 /* 64 bits where a hundred thousand million edges need them: offsets, splits, plans; with a FILE (a sparse
  * artifact that tests/cli/test_large.py makes) also what is read from behind the 2^32nd edge. */
-#include "backends.h"
+#include "kernels/interface/backends.h"
 #include "check.h"
-#include "lif_net.h"
-#include "load.h"
-#include "mem.h"
-#include "plan.h"
-#include "rows.h"
+#include "lif/net.h"
+#include "graph/load.h"
+#include "core/mem.h"
+#include "cost/cost.h"
+#include "partition/rows.h"
 
 static const eidx hundred_billion = 100000000000;
 

@@ -1,10 +1,10 @@
 /* ranks: 1 2 4 */
 /* What ranks tell each other between batches: the strongest request and the smallest fault reach everybody,
  * alone and beside spikes; spikes arrive whole and in rank order, travelling as lists or as masks. */
-#include "backends.h"
+#include "kernels/interface/backends.h"
 #include "check.h"
-#include "lif_exchange.h"
-#include "mem.h"
+#include "lif/exchange.h"
+#include "core/mem.h"
 
 enum { OWN = 100, STEPS = 3 };
 

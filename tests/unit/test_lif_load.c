@@ -2,11 +2,11 @@
 /* A rank's share read from the artifact is the share built from arrays, ordered and not, constant delays and
  * none, parallel edges and self-loops, more ranks than nodes. */
 #include "check.h"
-#include "connectome.h"
-#include "lif_net.h"
-#include "load.h"
-#include "mem.h"
-#include "rng.h"
+#include "io/graph/connectome.h"
+#include "lif/net.h"
+#include "graph/load.h"
+#include "core/mem.h"
+#include "core/rng.h"
 
 #include <unistd.h>
 

@@ -2,8 +2,8 @@
 /* The pace of joined devices (core/lif_pace.h), played through by an unfair scheduler: which block goes on
  * next is drawn, some blocks and ranks far more often than others. Each word carries its step's number. */
 #include "check.h"
-#include "lif_pace.h"
-#include "rng.h"
+#include "contract/lif_pace.h"
+#include "core/rng.h"
 
 enum { RANKS = 3, WORDS = 4, MOST_BLOCKS = 4, STEPS = 300, MOST_WINDOW = 64 };
 

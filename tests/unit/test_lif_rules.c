@@ -3,7 +3,7 @@
  * what is lost in it, what a recorded value means, intervals, listed and Poisson spikes, silence, which of
  * several faults is reported. Most networks here have fewer neurons than there are ranks. */
 #include "lif_case.h"
-#include "rng.h"
+#include "core/rng.h"
 
 enum { MOST = 4096 }; /* spikes or steps that a test looks at */
 

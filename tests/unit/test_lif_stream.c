@@ -5,8 +5,8 @@
  * another order, a hub, no edges, a silent network; state carried from one residency to the other and back.
  * And the process holds none of them. */
 #include "lif_case.h"
-#include "load.h"
-#include "rng.h"
+#include "graph/load.h"
+#include "core/rng.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 /* One lively network, run in every way that must not matter: ranks, threads, loops, row order, batch lengths,
  * width of the sums, cut and continued. All against the plain loop on one rank, step by step. */
 #include "lif_case.h"
-#include "rng.h"
+#include "core/rng.h"
 
 enum { N = 3300, DEGREE = 40, LOW_DELAY = 3, HIGH_DELAY = 11, LONG_RUN = 10000, SHORT_RUN = 300 };
 

@@ -1,14 +1,14 @@
 /* ranks: 1 2 3 4 7 */
 /* From the artifact to a rank's share: splits on stored blocks, shares that tile the file, the graph for
  * training with its halo, ordered and not, more ranks than rows. */
-#include "backends.h"
+#include "kernels/interface/backends.h"
 #include "check.h"
-#include "halo.h"
-#include "load.h"
-#include "mem.h"
-#include "ordering.h"
-#include "rows.h"
-#include "synthetic.h"
+#include "partition/halo.h"
+#include "graph/load.h"
+#include "core/mem.h"
+#include "graph/reorder.h"
+#include "partition/rows.h"
+#include "graph/synthetic.h"
 
 #include <unistd.h>
 

@@ -1,11 +1,11 @@
 /* ranks: 1 */
 /* The cpu model against plain loops in double: drive, logits, loss, every gradient; optimiser steps. */
-#include "backends.h"
+#include "kernels/interface/backends.h"
 #include "check.h"
-#include "log.h"
-#include "mem.h"
-#include "model_backend.h"
-#include "rng.h"
+#include "core/log.h"
+#include "core/mem.h"
+#include "contract/model.h"
+#include "core/rng.h"
 
 #include <math.h>
 

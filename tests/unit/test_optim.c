@@ -1,8 +1,8 @@
 /* ranks: 1 */
 /* Schedules, the clip, the configuration. */
 #include "check.h"
-#include "optim.h"
-#include "train_config.h"
+#include "train/optim.h"
+#include "train/config.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 /* The ordering: a valid nested permutation, whatever the order of edges; METIS' traps; quality figures
  * against counting by hand. */
 #include "check.h"
-#include "generate.h"
-#include "mem.h"
-#include "order.h"
-#include "rng.h"
+#include "partition/generate.h"
+#include "core/mem.h"
+#include "partition/order.h"
+#include "core/rng.h"
 
 #include <inttypes.h>
 

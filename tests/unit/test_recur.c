@@ -2,11 +2,11 @@
 /* The recurrence of one rank: every SIMD path against a dense float64 model, that model against finite
  * differences. */
 #include "check.h"
-#include "backends.h"
-#include "recur_backend.h"
+#include "kernels/interface/backends.h"
+#include "contract/recurrence.h"
 #include "recur_model.h"
-#include "recur_round.h"
-#include "recur_window.h"
+#include "kernels/interface/recur_round.h"
+#include "kernels/interface/recur_window.h"
 
 static const struct recur_backend *be;
 

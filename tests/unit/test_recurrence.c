@@ -1,12 +1,12 @@
 /* ranks: 1 2 3 4 7 */
 /* The recurrence on a split graph: outputs and gradients equal a float64 model's and one rank's, and repeat
  * bit for bit; empty ranks take part. */
-#include "backends.h"
+#include "kernels/interface/backends.h"
 #include "check.h"
-#include "halo.h"
+#include "partition/halo.h"
 #include "recur_model.h"
-#include "recurrence.h"
-#include "rows.h"
+#include "train/recurrence.h"
+#include "partition/rows.h"
 
 static const struct recur_backend *be;
 

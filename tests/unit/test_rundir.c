@@ -1,9 +1,9 @@
 /* ranks: 1 2 4 */
 /* rundir: refusal, lock, metrics, checkpoints and their rotation. */
 #include "check.h"
-#include "files.h"
-#include "mem.h"
-#include "rundir.h"
+#include "io/files/files.h"
+#include "core/mem.h"
+#include "run/folder.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -3,8 +3,8 @@
  * tests/cli/test_scx.py mutates. With two arguments the program reads a folder and writes it again: 0, or the
  * status code and its line. */
 #include "check.h"
-#include "mem.h"
-#include "scx.h"
+#include "core/mem.h"
+#include "io/scx/scx.h"
 
 #include <unistd.h>
 

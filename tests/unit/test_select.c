@@ -1,8 +1,8 @@
 /* ranks: 1 */
 /* Selections and lif.json: what is chosen, what is refused, what is filled in. */
 #include "check.h"
-#include "lif_config.h"
-#include "mem.h"
+#include "simulate/config.h"
+#include "core/mem.h"
 
 enum { N = 6 };
 static const uint64_t ids[N] = {

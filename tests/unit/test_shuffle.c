@@ -2,9 +2,9 @@
 /* The degree-preserving shuffle: uniform over all graphs with the same degrees where these can be counted;
  * self-loops and repeated pairs; properties permuted within classes. */
 #include "check.h"
-#include "generate.h"
-#include "mem.h"
-#include "shuffle.h"
+#include "partition/generate.h"
+#include "core/mem.h"
+#include "partition/shuffle.h"
 
 #include <math.h>
 

@@ -2,9 +2,9 @@
 /* Spike files: what is written is read; segments of any number of ranks, in any order of files, merge to one
  * content; gaps are found; ragged ends are cut. */
 #include "check.h"
-#include "files.h"
-#include "mem.h"
-#include "spikes.h"
+#include "io/files/files.h"
+#include "core/mem.h"
+#include "io/spikes/spikes.h"
 
 enum { NODES = 50, STEPS = 40, EVERY = 4 };
 static char base[] = "/tmp/test_spikes_XXXXXX";

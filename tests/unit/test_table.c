@@ -2,9 +2,9 @@
 /* seconds: 120 */
 /* io/table.h on delimited text: numbers exactly, rows that cross blocks and threads, quotes across blocks. */
 #include "check.h"
-#include "mem.h"
-#include "table.h"
-#include "table_reader.h"
+#include "core/mem.h"
+#include "io/table/table.h"
+#include "io/table/reader.h"
 
 #include <inttypes.h>
 #include <omp.h>

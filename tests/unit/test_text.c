@@ -1,10 +1,10 @@
 /* ranks: 1 2 */
 /* src/text: UTF-8, vocabulary, unknown characters, windows keyed by (seed, step, sample). */
 #include "check.h"
-#include "corpus.h"
-#include "mem.h"
-#include "purpose.h"
-#include "text.h"
+#include "train/corpus.h"
+#include "core/mem.h"
+#include "train/purpose.h"
+#include "train/text.h"
 
 #include <unistd.h>
 

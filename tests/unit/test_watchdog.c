@@ -2,8 +2,8 @@
 /* What the watchdog ends and what it leaves alone, at a fraction of the usual times: each case is a process
  * of its own. */
 #include "check.h"
-#include "watchdog.h"
-#include "witness.h"
+#include "core/watchdog.h"
+#include "core/witness.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef FASCICLE_EDGE_ORDER_H
 #define FASCICLE_EDGE_ORDER_H
 
-#include "gpu.h"
+#include "kernels/cuda/gpu/gpu.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,8 +2,8 @@
 #ifndef FASCICLE_GPU_LIBRARY_H
 #define FASCICLE_GPU_LIBRARY_H
 
-#include "gpu.h"
-#include "recur_gpu.h"
+#include "kernels/cuda/gpu/gpu.h"
+#include "kernels/interface/recur_gpu.h"
 
 /* Begin a call: the stream that gpu_stream() gives this thread, and a clean slate for errors. Returns the
  * device that was current, for library_end. */

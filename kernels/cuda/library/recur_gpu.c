@@ -1,9 +1,9 @@
 /* recur_gpu.h: the kernels of the recurrence on a caller's arrays and stream. */
-#include "recur_gpu.h"
+#include "kernels/interface/recur_gpu.h"
 #include "edge_order.h"
 #include "gpu_library.h"
-#include "mem.h"
-#include "recur_tables.h"
+#include "core/mem.h"
+#include "kernels/cuda/recur/tables.h"
 
 #include <stdlib.h>
 

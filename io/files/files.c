@@ -1,0 +1,209 @@
+#include "files.h"
+#include "core/comm.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+/* The folder part of a path: "." without a slash. */
+static void folder_of(const char *path, char folder[FILE_PATH]) {
+  snprintf(folder, FILE_PATH, "%s", path);
+  char *slash = strrchr(folder, '/');
+  if (!slash)
+    snprintf(folder, FILE_PATH, ".");
+  else
+    slash[slash == folder] = 0;
+}
+
+bool file_exists(const char *path) {
+  struct stat info;
+  return !stat(path, &info);
+}
+
+static struct status check_folder(const char *path, const char *folder) {
+  struct stat info;
+  if (stat(folder, &info))
+    return failure(EXIT_OUTPUT, "%s: cannot write: folder %s: %s; make it first", path, folder,
+                   strerror(errno));
+  if (!S_ISDIR(info.st_mode))
+    return failure(EXIT_OUTPUT, "%s: cannot write: %s is not a folder", path, folder);
+  if (access(folder, W_OK | X_OK))
+    return failure(EXIT_OUTPUT, "%s: cannot write into folder %s: %s", path, folder, strerror(errno));
+  return fine();
+}
+
+static struct status check_space(const char *path, const char *folder, int64_t bytes) {
+  struct statvfs disk;
+  if (statvfs(folder, &disk)) return fine(); /* unknown: the write itself will tell */
+  const double room = (double)disk.f_bavail * (double)disk.f_frsize;
+  if (room >= (double)bytes) return fine();
+  return failure(EXIT_OUTPUT,
+                 "%s: needs about %.1f MB but only %.1f MB are free in %s; free some or write elsewhere",
+                 path, (double)bytes / 1e6, room / 1e6, folder);
+}
+
+struct status file_may_write(const char *path, int64_t bytes, bool force) {
+  char folder[FILE_PATH];
+  if (!*path) return failure(EXIT_OUTPUT, "cannot write: the name of the output file is empty");
+  if (path[strlen(path) - 1] == '/')
+    return failure(EXIT_OUTPUT, "%s: cannot write: this names a folder; add a file name", path);
+  folder_of(path, folder);
+  TRY(check_folder(path, folder));
+  struct stat info;
+  if (!stat(path, &info)) {
+    if (S_ISDIR(info.st_mode)) return failure(EXIT_OUTPUT, "%s: cannot write: it is a folder", path);
+    if (!S_ISREG(info.st_mode)) /* the rename would put a file in place of a device or pipe */
+      return failure(EXIT_OUTPUT, "%s: cannot write: it is not an ordinary file; give another name", path);
+    if (!force) return failure(EXIT_OUTPUT, "%s: exists; give --force to replace it, or another name", path);
+  }
+  return check_space(path, folder, bytes);
+}
+
+struct status file_tmp_name(const char *path, char tmp[FILE_PATH]) {
+  if (snprintf(tmp, FILE_PATH, "%s.tmp", path) < FILE_PATH) return fine();
+  return failure(EXIT_OUTPUT, "cannot write: the path is longer than %d characters: %.80s...", FILE_PATH - 5,
+                 path);
+}
+
+/* The process that made ENTRY, a temporary file of this host's for NAME; 0 for other files. */
+static pid_t owner_of(const char *entry, const char *name, const char *host) {
+  int pid = 0, end = 0;
+  const size_t n = strlen(name), h = strlen(host);
+  if (strncmp(entry, name, n) || entry[n] != '.' || strncmp(entry + n + 1, host, h)) return 0;
+  const char *rest = entry + n + 1 + h;
+  return sscanf(rest, "-%d.tmp%n", &pid, &end) == 1 && end > 0 && !rest[end] && pid > 0 ? pid : 0;
+}
+
+static void remove_left(const char *path, const char *host) {
+  char folder[FILE_PATH], left[2 * FILE_PATH];
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  folder_of(path, folder);
+  DIR *open = opendir(folder);
+  for (struct dirent *entry; open && (entry = readdir(open));) {
+    const pid_t pid = owner_of(entry->d_name, name, host);
+    if (!pid || !kill(pid, 0) || errno != ESRCH) continue;
+    snprintf(left, sizeof left, "%s/%s", folder, entry->d_name);
+    unlink(left);
+  }
+  if (open) closedir(open);
+}
+
+/* The last names; what was renamed since is no longer there under them. */
+enum { MOST_UNFINISHED = 16 };
+static char unfinished[MOST_UNFINISHED][FILE_PATH];
+static int n_unfinished;
+static pthread_mutex_t unfinished_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void file_unfinished(const char *path) {
+  pthread_mutex_lock(&unfinished_lock);
+  int i = 0;
+  while (i < MOST_UNFINISHED && strcmp(unfinished[i], path)) i++;
+  if (i == MOST_UNFINISHED) snprintf(unfinished[n_unfinished++ % MOST_UNFINISHED], FILE_PATH, "%s", path);
+  pthread_mutex_unlock(&unfinished_lock);
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
+  (void)info, (void)kind, (void)walk;
+  return remove(path);
+}
+
+/* A folder is renamed first, so that nothing more comes into it. */
+static void abandon(const char *path) {
+  enum { AT_ONCE = 8 }; /* open folders */
+  char gone[FILE_PATH + 8];
+  struct stat info;
+  if (lstat(path, &info)) return;
+  if (!S_ISDIR(info.st_mode)) {
+    unlink(path);
+    return;
+  }
+  snprintf(gone, sizeof gone, "%s.gone", path);
+  if (!rename(path, gone)) nftw(gone, remove_one, AT_ONCE, FTW_DEPTH | FTW_PHYS);
+}
+
+void files_abandon(void) {
+  pthread_mutex_lock(&unfinished_lock); /* for good: no further names */
+  for (int i = 0; i < MOST_UNFINISHED; i++)
+    if (unfinished[i][0]) abandon(unfinished[i]);
+}
+
+struct status file_tmp_own(const char *path, char tmp[FILE_PATH]) {
+  const struct host host = host_here();
+  char own[FILE_PATH];
+  remove_left(path, host.name);
+  if (snprintf(own, sizeof own, "%s.%s-%d", path, host.name, (int)getpid()) < FILE_PATH) {
+    TRY(file_tmp_name(own, tmp));
+    file_unfinished(tmp);
+    return fine();
+  }
+  return failure(EXIT_OUTPUT, "cannot write: the path is too long: %.80s...", path);
+}
+
+static struct status sync_path(const char *path, int flags) {
+  const int file = open(path, flags | O_CLOEXEC);
+  if (file < 0) return failure(EXIT_OUTPUT, "%s: cannot sync: %s", path, strerror(errno));
+  /* Some file systems refuse to sync a folder; the rename is then as safe as they make it. */
+  const int bad = fsync(file) && errno != EINVAL && errno != EROFS;
+  const int why = errno;
+  close(file);
+  return bad ? failure(EXIT_OUTPUT, "%s: cannot sync: %s", path, strerror(why)) : fine();
+}
+
+struct status file_sync(const char *path) {
+  return sync_path(path, O_RDONLY);
+}
+
+struct status file_publish(const char *tmp, const char *path) {
+  char folder[FILE_PATH];
+  folder_of(path, folder);
+  TRY(file_sync(tmp));
+  if (rename(tmp, path)) {
+    const int why = errno;
+    unlink(tmp);
+    return failure(EXIT_OUTPUT, "%s: cannot rename %s to it: %s", path, tmp, strerror(why));
+  }
+  return sync_path(folder, O_RDONLY | O_DIRECTORY);
+}
+
+struct status file_write_whole(const char *path, const void *data, size_t bytes) {
+  char tmp[FILE_PATH];
+  TRY(file_tmp_name(path, tmp));
+  FILE *file = fopen(tmp, "wbe");
+  if (!file) return failure(EXIT_OUTPUT, "%s: cannot write: %s", tmp, strerror(errno));
+  const bool whole = fwrite(data, 1, bytes, file) == bytes;
+  if (fclose(file) || !whole) {
+    const int why = errno;
+    unlink(tmp);
+    return failure(EXIT_OUTPUT, "%s: cannot write: %s", tmp, strerror(why));
+  }
+  return file_publish(tmp, path);
+}
+
+struct status file_remove(const char *path) {
+  if (!unlink(path) || errno == ENOENT) return fine();
+  return failure(EXIT_OUTPUT, "%s: cannot remove: %s", path, strerror(errno));
+}
+
+struct status folder_make(const char *path) {
+  char part[FILE_PATH];
+  if (snprintf(part, sizeof part, "%s", path) >= FILE_PATH)
+    return failure(EXIT_OUTPUT, "%.80s...: the path is too long", path);
+  for (char *at = part + 1;; at++) {
+    if (*at && *at != '/') continue;
+    const char kept = *at;
+    *at = 0;
+    struct stat info;
+    if (mkdir(part, 0777) && (errno != EEXIST || stat(part, &info) || !S_ISDIR(info.st_mode)))
+      return failure(EXIT_OUTPUT, "%s: cannot make this folder: %s", part, strerror(errno));
+    *at = kept;
+    if (!kept) return fine();
+  }
+}

@@ -1,0 +1,300 @@
+/* Steps of a batch, block by block: a block goes through all of them while it is in cache. */
+#include "state.h"
+#include "core/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+static const int32_t no_input[LIF_BLOCK];
+
+/* What comes in at one step of one block. */
+struct arrival {
+  lidx block, n;
+  int64_t step;
+  char *slot;
+  bool arrives; /* sums may be there */
+  int stimuli;  /* ADDS, FORCES */
+  lidx n_forced;
+};
+
+static bool fits(int64_t x) {
+  return x >= INT32_MIN && x <= INT32_MAX;
+}
+
+/* ---- stimuli ---- */
+
+static bool listed(const struct lif_stimulus *stimulus, int64_t step) {
+  int64_t low = 0, high = stimulus->n_steps;
+  while (low < high) {
+    const int64_t middle = (low + high) / 2;
+    if (stimulus->step[middle] < step)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < stimulus->n_steps && stimulus->step[low] == step;
+}
+
+static bool is_on(const struct lif_stimulus *stimulus, int64_t step) {
+  if (step < stimulus->first_step || step > stimulus->last_step) return false;
+  return stimulus->kind != LIF_SPIKES || listed(stimulus, step);
+}
+
+enum { ADDS = 1, FORCES = 2 };
+
+/* What the stimuli of a block do at a step: its touches are sorted by first step, and those at the front
+ * whose time is over are passed for good. */
+static int stimuli_on(struct lif *s, lidx block, int64_t step) {
+  const int64_t end = s->touch_ptr[block + 1];
+  int64_t *now = &s->touch_now[block];
+  int on = 0;
+  while (*now < end && s->stimulus[s->touch[*now].stimulus].last_step < step) ++*now;
+  for (int64_t k = *now; k < end && s->stimulus[s->touch[k].stimulus].first_step <= step; k++) {
+    const struct lif_stimulus *stimulus = &s->stimulus[s->touch[k].stimulus];
+    if (is_on(stimulus, step)) on |= stimulus->kind == LIF_SPIKES ? FORCES : ADDS;
+  }
+  return on;
+}
+
+static void add_poisson(const struct lif *s, const struct lif_stimulus *stimulus,
+                        const struct lif_touch *touch, const struct arrival *a, int64_t *sum) {
+  const struct block_poisson draw = {.seed = s->seed,
+                                     .limit = (uint64_t)ceil(stimulus->probability * 0x1p53),
+                                     .step = (uint32_t)a->step,
+                                     .index = (uint32_t)stimulus->index,
+                                     .trial = s->trial,
+                                     .value = stimulus->value};
+  block_poisson(&draw, touch->to - touch->from, stimulus->neuron + touch->from, a->block * LIF_BLOCK,
+                s->net->id, sum);
+}
+
+/* Sums += currents and Poisson events. */
+static void add_stimuli(const struct lif *s, const struct arrival *a, int64_t *sum) {
+  const lidx base = a->block * LIF_BLOCK;
+  for (int64_t k = s->touch_now[a->block]; k < s->touch_ptr[a->block + 1]; k++) {
+    const struct lif_touch *touch = &s->touch[k];
+    const struct lif_stimulus *stimulus = &s->stimulus[touch->stimulus];
+    if (stimulus->first_step > a->step) break;
+    if (!is_on(stimulus, a->step)) continue;
+    if (stimulus->kind == LIF_POISSON) add_poisson(s, stimulus, touch, a, sum);
+    for (lidx i = touch->from; i < touch->to && stimulus->kind == LIF_CURRENT; i++)
+      sum[stimulus->neuron[i] - base] += stimulus->value;
+  }
+}
+
+/* The neurons of the block, but for removed ones, that are made to fire now: part->forced [returned n], by
+ * their place in the block, each once. */
+static lidx find_forced(const struct lif *s, struct lif_part *part, const struct arrival *a) {
+  const lidx base = a->block * LIF_BLOCK;
+  uint64_t seen[LIF_BLOCK / 64] = {0};
+  lidx n = 0;
+  for (int64_t k = s->touch_now[a->block]; k < s->touch_ptr[a->block + 1]; k++) {
+    const struct lif_touch *touch = &s->touch[k];
+    const struct lif_stimulus *stimulus = &s->stimulus[touch->stimulus];
+    if (stimulus->first_step > a->step) break;
+    if (stimulus->kind != LIF_SPIKES || !is_on(stimulus, a->step)) continue;
+    for (lidx i = touch->from; i < touch->to; i++) {
+      const lidx row = stimulus->neuron[i], place = row - base;
+      const uint64_t bit = 1ull << (place % 64);
+      if (seen[place / 64] & bit || (s->muted && s->mute[row] & LIF_REMOVED)) continue;
+      seen[place / 64] |= bit;
+      part->forced[n++] = (uint16_t)place;
+    }
+  }
+  return n;
+}
+
+/* ---- faults ---- */
+
+static void report(const struct lif *s, struct lif_fault *fault, const struct arrival *a, int phase, lidx i,
+                   int64_t value) {
+  const nodeid node = s->net->id[a->block * LIF_BLOCK + i];
+  const struct lif_fault found = {a->step, phase, node, value};
+  bool less = found.step < fault->step;
+  if (found.step == fault->step) less = found.phase < fault->phase;
+  if (found.step == fault->step && found.phase == fault->phase) less = found.node < fault->node;
+  if (less) *fault = found;
+}
+
+static void report_sums(const struct lif *s, struct lif_fault *fault, const struct arrival *a,
+                        const int64_t *sum) {
+  for (lidx i = 0; i < a->n; i++)
+    if (!fits(sum[i])) report(s, fault, a, LIF_INPUT, i, sum[i]);
+}
+
+static void report_potentials(const struct lif *s, struct lif_fault *fault, const struct arrival *a,
+                              const int32_t *input) {
+  for (lidx i = 0; i < a->n; i++) {
+    const int64_t v = (int64_t)s->potential[a->block * LIF_BLOCK + i] + input[i];
+    if (!s->counter[a->block * LIF_BLOCK + i] && !fits(v)) report(s, fault, a, LIF_INTEGRATE, i, v);
+  }
+}
+
+/* ---- input ---- */
+
+static const uint8_t *mute_of(const struct lif *s, lidx block) {
+  return s->muted ? s->mute + block * LIF_BLOCK : s->mute;
+}
+
+/* Exact sums of everything, where there is more than int32 arrivals to add; NULL on a fault. */
+static int32_t *summed_input(const struct lif *s, struct lif_part *part, const struct arrival *a) {
+  const lidx base = a->block * LIF_BLOCK;
+  const int64_t *wide = (const int64_t *)(const void *)a->slot + base;
+  const int32_t *narrow = (const int32_t *)(const void *)a->slot + base;
+  for (lidx i = 0; i < a->n; i++) part->sum[i] = !a->arrives ? 0 : s->net->wide ? wide[i] : narrow[i];
+  if (a->stimuli & ADDS) add_stimuli(s, a, part->sum);
+  const uint8_t *mute = mute_of(s, a->block);
+  for (lidx i = 0; i < a->n && s->barred[a->block]; i++)
+    if (mute[i] & LIF_REMOVED) part->sum[i] = 0;
+  if (block_narrow(part->sum, a->n, part->input)) return part->input;
+  report_sums(s, &part->fault, a, part->sum);
+  return NULL;
+}
+
+/* The block's input in int32, which with V is known to fit; NULL on a fault. Arrivals in int32 are used where
+ * they stand: the slot is cleared after this step. */
+static const int32_t *input_of(const struct lif *s, struct lif_part *part, const struct arrival *a) {
+  const lidx base = a->block * LIF_BLOCK;
+  int32_t *input;
+  if (a->stimuli & ADDS || (a->arrives && (s->net->wide || s->barred[a->block])))
+    input = summed_input(s, part, a);
+  else if (a->arrives)
+    input = (int32_t *)(void *)a->slot + base;
+  else
+    return no_input;
+  if (!input) return NULL;
+  for (lidx i = 0; i < a->n_forced; i++) input[part->forced[i]] = 0;
+  if (!block_overflows(s->potential + base, s->counter + base, input, a->n)) return input;
+  report_potentials(s, &part->fault, a, input);
+  return NULL;
+}
+
+static void clear_slot(struct lif *s, const struct arrival *a) {
+  const size_t width = s->net->wide ? sizeof(int64_t) : sizeof(int32_t);
+  memset(a->slot + (size_t)a->block * LIF_BLOCK * width, 0, LIF_BLOCK * width);
+  lif_flags(s, a->slot)[a->block] = 0;
+}
+
+/* ---- one step of one block ---- */
+
+/* Listed spikes come whatever V and counter say. */
+static int force(struct lif *s, struct lif_part *part, const struct arrival *a) {
+  const lidx base = a->block * LIF_BLOCK;
+  for (lidx k = 0; k < a->n_forced; k++) {
+    const lidx i = part->forced[k];
+    part->fired[i] = 1;
+    s->potential[base + i] = s->params.reset, s->counter[base + i] = s->params.refractory;
+  }
+  if (!a->n_forced) return 0;
+  return s->params.refractory ? LIF_FIRED | LIF_RESTING : LIF_FIRED;
+}
+
+/* Nothing comes in and nobody rests. */
+static int step_alone(struct lif *s, struct lif_part *part, const struct arrival *a) {
+  const lidx base = a->block * LIF_BLOCK;
+  if (s->still[a->block]) return 0;
+  const int found = block_leak(s->potential + base, a->n, &s->params);
+  s->still[a->block] = !(found & (LIF_MOVED | LIF_FIRED));
+  if (!(found & LIF_FIRED)) return 0;
+  return block_fire(s->potential + base, s->counter + base, mute_of(s, a->block), a->n, &s->params,
+                    part->fired);
+}
+
+static int step_with_input(struct lif *s, struct lif_part *part, const struct arrival *a,
+                           const int32_t *input) {
+  const lidx base = a->block * LIF_BLOCK;
+  int found = block_step(s->potential + base, s->counter + base, input, mute_of(s, a->block), a->n,
+                         &s->params, part->fired);
+  found |= force(s, part, a);
+  if (a->arrives) clear_slot(s, a);
+  s->still[a->block] = 0;
+  return found;
+}
+
+/* The block's spikes go to the end of the step's list. fired: bytes 0 or 1, looked at eight at a time. */
+static void collect(const struct lif *s, struct lif_part *part, const struct arrival *a, int k) {
+  struct lif_found *found = &part->found[k];
+  if (found->room < found->n + LIF_BLOCK) {
+    found->room = 2 * found->room + LIF_BLOCK;
+    found->row = mem_grow(found->row, found->room, sizeof *found->row);
+  }
+  memset(part->fired + a->n, 0, LIF_BLOCK - (size_t)a->n);
+  const uint32_t base = (uint32_t)(s->net->first + a->block * LIF_BLOCK);
+  uint32_t *to = found->row + found->n;
+  for (uint32_t i = 0; i < LIF_BLOCK; i += 8) {
+    uint64_t eight;
+    memcpy(&eight, part->fired + i, sizeof eight);
+    for (; eight; eight &= eight - 1) *to++ = base + i + (uint32_t)__builtin_ctzll(eight) / 8;
+  }
+  found->n = to - found->row;
+}
+
+/* A fault ends the block's batch: what comes after it has no meaning. */
+static void run_block(struct lif *s, struct lif_part *part, lidx block, int n) {
+  for (int k = 0; k < n; k++) {
+    struct arrival a = {.block = block, .n = lif_block_size(s, block), .step = s->step + k};
+    a.slot = lif_slot_at(s, a.step);
+    a.arrives = lif_flags(s, a.slot)[block];
+    a.stimuli = stimuli_on(s, block, a.step);
+    if (a.stimuli & FORCES) a.n_forced = find_forced(s, part, &a);
+    int found;
+    if (!a.arrives && !a.stimuli && !s->resting[block]) {
+      found = step_alone(s, part, &a);
+    } else {
+      const int32_t *input = input_of(s, part, &a);
+      if (!input) return;
+      found = step_with_input(s, part, &a, input);
+    }
+    s->resting[block] = (found & LIF_RESTING) != 0;
+    if (found & LIF_FIRED) collect(s, part, &a, k);
+  }
+}
+
+static void run_part(struct lif *s, struct lif_part *part, int n) {
+  part->fault = (struct lif_fault){.step = INT64_MAX};
+  for (int k = 0; k < n; k++) part->found[k].n = 0;
+  for (lidx b = part->first_block; b < part->last_block; b++) run_block(s, part, b, n);
+}
+
+/* ---- the parts together ---- */
+
+static void join_spikes(struct lif *s, int n) {
+  struct lif_spikes *mine = &s->mine;
+  mine->n = 0, mine->n_steps = n;
+  for (int k = 0; k < n; k++)
+    for (int p = 0; p < s->n_parts; p++) mine->n += s->part[p].found[k].n;
+  if (mine->n > s->mine_room) {
+    mem_free(mine->row);
+    s->mine_room = mine->n + mine->n / 2;
+    mine->row = mem_alloc(s->mine_room, sizeof *mine->row);
+  }
+  int64_t at = 0;
+  for (int k = 0; k < n; k++) {
+    mine->step_ptr[k] = at;
+    for (int p = 0; p < s->n_parts; p++) {
+      const struct lif_found *found = &s->part[p].found[k];
+      if (found->n) memcpy(mine->row + at, found->row, (size_t)found->n * sizeof *found->row);
+      at += found->n;
+    }
+  }
+  mine->step_ptr[n] = at;
+}
+
+static struct lif_fault least_fault(const struct lif *s) {
+  struct lif_fault least = s->part[0].fault;
+  for (int p = 1; p < s->n_parts; p++) {
+    const struct lif_fault f = s->part[p].fault;
+    if (f.step > least.step || (f.step == least.step && f.phase > least.phase)) continue;
+    if (f.step == least.step && f.phase == least.phase && f.node >= least.node) continue;
+    least = f;
+  }
+  return least;
+}
+
+void lif_cpu_integrate(struct lif *s, int n, struct lif_spikes *mine, struct lif_fault *fault) {
+#pragma omp parallel for schedule(static, 1) num_threads(s->n_parts) if (s->n_parts > 1)
+  for (int p = 0; p < s->n_parts; p++) run_part(s, &s->part[p], n);
+  join_spikes(s, n);
+  *fault = least_fault(s);
+  *mine = s->mine;
+}

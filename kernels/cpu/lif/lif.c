@@ -1,0 +1,190 @@
+/* The fast LIF path of the cpu backend: its memory, and state in and out. */
+#include "lif.h"
+#include "state.h"
+#include "core/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 64 };
+
+static size_t in_lines(size_t bytes) {
+  return (bytes + LINE - 1) / LINE * LINE;
+}
+
+static void take_ring(struct lif *s) {
+  const int d = s->net->max_delay;
+  const size_t width = s->net->wide ? sizeof(int64_t) : sizeof(int32_t);
+  s->flags_at = (size_t)s->n_blocks * LIF_BLOCK * width;
+  s->slot_bytes = in_lines(s->flags_at + (size_t)s->n_blocks + 1); /* never empty, even without rows */
+  s->ring = mem_zero(d, s->slot_bytes);
+  s->slot = NEW(char *, 2 * (int64_t)d);
+  for (int64_t i = 0; i < 2 * (int64_t)d; i++) s->slot[i] = s->ring + (size_t)(i % d) * s->slot_bytes;
+}
+
+/* ---- stimuli by block ---- */
+
+static lidx touched_until(const struct lif_stimulus *stimulus, lidx from) {
+  const lidx block = stimulus->neuron[from] / LIF_BLOCK;
+  lidx to = from;
+  while (to < stimulus->n && stimulus->neuron[to] / LIF_BLOCK == block) to++;
+  return to;
+}
+
+struct start {
+  int64_t first_step;
+  int stimulus;
+};
+
+static int by_start(const void *a, const void *b) {
+  const struct start *x = a, *y = b;
+  if (x->first_step != y->first_step) return x->first_step < y->first_step ? -1 : 1;
+  return x->stimulus - y->stimulus;
+}
+
+static struct start *stimuli_by_start(const struct lif *s, int n_stimuli) {
+  struct start *start = NEW(struct start, n_stimuli);
+  for (int k = 0; k < n_stimuli; k++) start[k] = (struct start){s->stimulus[k].first_step, k};
+  if (n_stimuli) qsort(start, (size_t)n_stimuli, sizeof *start, by_start);
+  return start;
+}
+
+static void take_touches(struct lif *s, int n_stimuli) {
+  int64_t *ptr = s->touch_ptr = NEW_ZERO(int64_t, s->n_blocks + 2);
+  for (int k = 0; k < n_stimuli; k++)
+    for (lidx at = 0; at < s->stimulus[k].n; at = touched_until(&s->stimulus[k], at))
+      ptr[s->stimulus[k].neuron[at] / LIF_BLOCK + 2]++;
+  for (lidx b = 1; b <= s->n_blocks; b++) ptr[b + 1] += ptr[b];
+  s->touch = NEW(struct lif_touch, ptr[s->n_blocks + 1]);
+  s->touch_now = NEW(int64_t, s->n_blocks);
+  struct start *start = stimuli_by_start(s, n_stimuli);
+  for (int i = 0; i < n_stimuli; i++) {
+    const struct lif_stimulus *stimulus = &s->stimulus[start[i].stimulus];
+    for (lidx at = 0, to; at < stimulus->n; at = to) {
+      to = touched_until(stimulus, at);
+      s->touch[ptr[stimulus->neuron[at] / LIF_BLOCK + 1]++] = (struct lif_touch){start[i].stimulus, at, to};
+    }
+  }
+  mem_free(start);
+  for (lidx b = 0; b < s->n_blocks; b++) s->touch_now[b] = ptr[b];
+}
+
+/* ---- threads ---- */
+
+/* Work of a block: its in-edges, and its neurons at about the cost of 8 edges each. */
+static int64_t *block_work(const struct lif *s) {
+  int64_t *work = NEW_ZERO(int64_t, s->n_blocks + 1);
+  const struct lif_stream *stream = s->net->stream;
+  for (eidx e = 0; e < s->net->n_edges && !stream; e++) work[s->net->out[e].target / LIF_BLOCK]++;
+  for (lidx i = 0; i < s->net->n_own && stream; i++)
+    work[i / LIF_BLOCK] += stream->in_ptr[i + 1] - stream->in_ptr[i];
+  for (lidx b = 0; b < s->n_blocks; b++) work[b] += 8 * LIF_BLOCK;
+  return work;
+}
+
+/* Runs of blocks of about equal work. */
+static void cut_parts(struct lif *s) {
+  if (s->n_parts == 1) {
+    s->part[0].last_block = s->n_blocks;
+    return;
+  }
+  int64_t *work = block_work(s), total = 0, done = 0;
+  for (lidx b = 0; b < s->n_blocks; b++) total += work[b];
+  lidx block = 0;
+  for (int p = 0; p < s->n_parts; p++) {
+    s->part[p].first_block = block;
+    while (block < s->n_blocks &&
+           (p == s->n_parts - 1 || (done + work[block] / 2) * s->n_parts < total * (p + 1)))
+      done += work[block++];
+    s->part[p].last_block = block;
+  }
+  mem_free(work);
+}
+
+static struct status open_lif(const struct lif_net *net, const struct lif_params *params,
+                              const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
+                              int n_threads, struct lif **state) {
+  struct lif *s = NEW_ZERO(struct lif, 1);
+  s->net = net, s->params = *params, s->stimulus = stimulus, s->seed = seed;
+  s->n_blocks = (net->n_own + LIF_BLOCK - 1) / LIF_BLOCK;
+  s->potential = NEW_ZERO(int32_t, net->n_own);
+  s->counter = NEW_ZERO(uint16_t, net->n_own);
+  s->muted = net->mute != NULL;
+  s->mute = s->muted ? net->mute : NEW_ZERO(uint8_t, LIF_BLOCK);
+  s->resting = NEW_ZERO(uint8_t, s->n_blocks);
+  s->still = NEW_ZERO(uint8_t, s->n_blocks);
+  s->barred = NEW_ZERO(uint8_t, s->n_blocks);
+  for (lidx i = 0; i < net->n_own && s->muted; i++) s->barred[i / LIF_BLOCK] |= s->mute[i] & LIF_REMOVED;
+  if (net->stream) s->rows = lif_rows_open(net);
+  take_ring(s);
+  take_touches(s, n_stimuli);
+  s->n_parts = n_threads;
+  s->part = NEW_ZERO(struct lif_part, n_threads);
+  cut_parts(s);
+  for (int p = 0; p < n_threads; p++) s->part[p].found = NEW_ZERO(struct lif_found, net->min_delay);
+  s->mine.step_ptr = NEW_ZERO(int64_t, net->min_delay + 1);
+  *state = s;
+  return fine();
+}
+
+static void close_lif(struct lif *s) {
+  for (int p = 0; p < s->n_parts; p++) {
+    for (int k = 0; k < s->net->min_delay; k++) mem_free(s->part[p].found[k].row);
+    mem_free(s->part[p].found);
+  }
+  if (!s->muted) mem_free((void *)s->mute);
+  mem_free(s->potential), mem_free(s->counter), mem_free(s->ring), mem_free(s->slot);
+  mem_free(s->resting), mem_free(s->still), mem_free(s->barred);
+  mem_free(s->touch_ptr), mem_free(s->touch_now), mem_free(s->touch), mem_free(s->part);
+  lif_rows_close(s->rows);
+  mem_free(s->mine.row), mem_free(s->mine.step_ptr);
+  mem_free(s);
+}
+
+/* ---- state in and out ---- */
+
+static int64_t sum_in(const struct lif *s, const char *slot, lidx i) {
+  return s->net->wide ? ((const int64_t *)(const void *)slot)[i] : ((const int32_t *)(const void *)slot)[i];
+}
+
+static void set_sum(struct lif *s, char *slot, lidx i, int64_t sum) {
+  if (s->net->wide)
+    ((int64_t *)(void *)slot)[i] = sum;
+  else
+    ((int32_t *)(void *)slot)[i] = (int32_t)sum;
+  if (sum) lif_flags(s, slot)[i / LIF_BLOCK] = 1;
+}
+
+static void write_lif(struct lif *s, int64_t step, uint32_t trial, const int32_t *potential,
+                      const uint16_t *counter, const int64_t *ring) {
+  const int d = s->net->max_delay;
+  s->step = step, s->trial = trial;
+  for (lidx b = 0; b < s->n_blocks; b++) s->resting[b] = s->still[b] = 0;
+  for (lidx b = 0; b < s->n_blocks; b++) s->touch_now[b] = s->touch_ptr[b];
+  for (int k = 0; k < d; k++) memset(lif_flags(s, s->slot[k]), 0, (size_t)s->n_blocks);
+  for (lidx i = 0; i < s->net->n_own; i++) {
+    s->potential[i] = potential[i], s->counter[i] = counter[i];
+    s->resting[i / LIF_BLOCK] |= counter[i] != 0;
+    for (int k = 0; k < d; k++) set_sum(s, lif_slot_at(s, step + k), i, ring[(int64_t)i * d + k]);
+  }
+}
+
+static void read_lif(struct lif *s, int32_t *potential, uint16_t *counter, int64_t *ring) {
+  const int d = s->net->max_delay;
+  for (lidx i = 0; i < s->net->n_own; i++) {
+    potential[i] = s->potential[i], counter[i] = s->counter[i];
+    for (int k = 0; k < d; k++) ring[(int64_t)i * d + k] = sum_in(s, lif_slot_at(s, s->step + k), i);
+  }
+}
+
+static void potentials_of(struct lif *s, lidx n, const lidx *neuron, int32_t *potential) {
+  for (lidx i = 0; i < n; i++) potential[i] = s->potential[neuron[i]];
+}
+
+const struct lif_backend lif_cpu = {.open = open_lif,
+                                    .close = close_lif,
+                                    .write = write_lif,
+                                    .read = read_lif,
+                                    .integrate = lif_cpu_integrate,
+                                    .deliver = lif_cpu_deliver,
+                                    .potentials = potentials_of};

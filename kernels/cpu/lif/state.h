@@ -1,0 +1,88 @@
+/* The fast LIF path's memory. Own rows stand in blocks; each thread owns a run of blocks and is the only one
+ * that touches their neurons, for the update and for the delivery alike, so there are no atomics and the
+ * order of events never shows. */
+#ifndef FASCICLE_LIF_STATE_H
+#define FASCICLE_LIF_STATE_H
+
+#include "block.h"
+#include "rows.h"
+
+/* Spikes of one step found by one thread, ascending. */
+struct lif_found {
+  uint32_t *row;
+  int64_t n, room;
+};
+
+/* One thread's blocks, what it found, and room to work on one block. */
+struct lif_part {
+  lidx first_block, last_block; /* [first, last) */
+  struct lif_found *found;      /* [min_delay] by step of the batch */
+  struct lif_fault fault;
+  int64_t sum[LIF_BLOCK];
+  int32_t input[LIF_BLOCK];
+  uint8_t fired[LIF_BLOCK];
+  uint16_t forced[LIF_BLOCK];
+};
+
+/* Stimulus `stimulus` reaches its neurons [from, to) in one block. */
+struct lif_touch {
+  int stimulus;
+  lidx from, to;
+};
+
+struct lif {
+  const struct lif_net *net;
+  struct lif_params params;
+  const struct lif_stimulus *stimulus;
+  uint64_t seed;
+  uint32_t trial;
+  int64_t step; /* the next one */
+
+  lidx n_blocks;
+  int32_t *potential;  /* [n_own] */
+  uint16_t *counter;   /* [n_own] */
+  const uint8_t *mute; /* net->mute, or a block of zeros that stands for every block */
+  bool muted;
+
+  /* The delay ring: max_delay slots; the sums due at t are in slot t % max_delay, cleared once used. A slot
+   * is sums [n_blocks x LIF_BLOCK] of int32 (wide: int64), and behind them one byte per block: may a sum
+   * there differ from 0? */
+  char *ring;
+  size_t slot_bytes, flags_at;
+  char **slot; /* [2 max_delay]: slot[t % max_delay + d] is that of step t + d, 0 <= d <= max_delay */
+
+  uint8_t *resting; /* [n_blocks] some counter may be above 0 */
+  uint8_t *still;   /* [n_blocks] a step without input changes nothing */
+  uint8_t *barred;  /* [n_blocks] some neuron is removed */
+
+  int64_t *touch_ptr; /* [n_blocks + 2] into touch; within a block by first step */
+  int64_t *touch_now; /* [n_blocks] the first that is not over */
+  struct lif_touch *touch;
+
+  struct lif_rows *rows; /* streamed edges; NULL: resident */
+
+  int n_parts;
+  struct lif_part *part;
+
+  struct lif_spikes mine; /* all parts' spikes of the batch */
+  int64_t mine_room;
+};
+
+static inline lidx lif_block_size(const struct lif *s, lidx block) {
+  const lidx left = s->net->n_own - block * LIF_BLOCK;
+  return left < LIF_BLOCK ? left : LIF_BLOCK;
+}
+
+static inline uint8_t *lif_flags(const struct lif *s, char *slot) {
+  return (uint8_t *)slot + s->flags_at;
+}
+
+static inline char *lif_slot_at(const struct lif *s, int64_t step) {
+  return s->slot[step % s->net->max_delay];
+}
+
+/* lif_integrate.c and lif_deliver.c: the entries of lif_backend.h. */
+void lif_cpu_integrate(struct lif *s, int n, struct lif_spikes *mine, struct lif_fault *fault);
+void lif_cpu_deliver(struct lif *s, int n, const struct lif_spikes *all);
+
+#endif

@@ -1,9 +1,0 @@
-/* The fast LIF path of the cpu backend. */
-#ifndef FASCICLE_LIF_CPU_H
-#define FASCICLE_LIF_CPU_H
-
-#include "lif_backend.h"
-
-extern const struct lif_backend lif_cpu;
-
-#endif

@@ -1,9 +1,0 @@
-/* The cpu backend's model table. */
-#ifndef FASCICLE_MODEL_CPU_H
-#define FASCICLE_MODEL_CPU_H
-
-#include "model_backend.h"
-
-extern const struct model_backend model_cpu;
-
-#endif

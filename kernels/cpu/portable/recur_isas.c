@@ -1,4 +1,0 @@
-/* Machines for which no SIMD path is written. */
-#include "recur_window.h"
-
-const struct recur_isa *const recur_isas[] = {&recur_plain, NULL};

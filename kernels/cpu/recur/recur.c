@@ -1,0 +1,243 @@
+/* The recurrence's entries of the cpu backend: memory and names around recur_window. */
+#include "core/mem.h"
+#include "contract/recurrence.h"
+#include "kernels/interface/recur_window.h"
+#include "recur.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SHARES = 512 };
+
+struct recur {
+  struct recur_window window;
+  eidx n_edges;
+  void *memory;
+  lidx *in_slot, *out_slot;
+  float *value, *leak, *bias, *drive, *d_output;
+  eidx *out_ptr, *out_edge;
+  lidx *out_col;
+  lidx target_cut[MAX_SHARES + 1], source_cut[MAX_SHARES + 1], halo_cut[MAX_SHARES + 1];
+};
+
+static eidx edges_of(const struct recur_net *net) {
+  return net->graph->near.n_edges + net->graph->far.n_edges;
+}
+
+static void set_sizes(struct recur_window *w, const struct recur_net *net) {
+  w->batch = net->shape.batch, w->steps = net->shape.steps, w->microsteps = net->shape.microsteps;
+  w->n_own = net->graph->n_own, w->n_halo = net->graph->n_halo;
+  w->n_in = net->n_in, w->n_out = net->n_out;
+  w->all_states = net->want_gradient, w->mixed = net->mixed;
+}
+
+/* Parameters and what the caller fills come first, so that one memset clears them. */
+static int64_t place_inputs(struct recur *r, const struct recur_net *net, struct recur_room *room) {
+  const int64_t columns = (int64_t)net->shape.steps * net->shape.batch;
+  r->value = recur_take(room, edges_of(net), sizeof(float));
+  r->leak = recur_take(room, net->graph->n_own, sizeof(float));
+  r->bias = recur_take(room, net->graph->n_own, sizeof(float));
+  r->drive = recur_take(room, net->n_in * columns, sizeof(float));
+  if (net->want_gradient) r->d_output = recur_take(room, net->n_out * columns, sizeof(float));
+  return room->used;
+}
+
+static void place_outputs(struct recur *r, const struct recur_net *net, struct recur_room *room) {
+  struct recur_window *w = &r->window;
+  const int64_t columns = (int64_t)net->shape.steps * net->shape.batch;
+  w->output = recur_take(room, net->n_out * columns, sizeof(float));
+  if (!net->want_gradient) return;
+  w->d_value = recur_take(room, edges_of(net), sizeof(float));
+  w->d_leak = recur_take(room, net->graph->n_own, sizeof(float));
+  w->d_bias = recur_take(room, net->graph->n_own, sizeof(float));
+  w->d_drive = recur_take(room, net->n_in * columns, sizeof(float));
+}
+
+static void place_tables(struct recur *r, const struct recur_net *net, struct recur_room *room) {
+  r->in_slot = recur_take(room, net->graph->n_own, sizeof(lidx));
+  r->out_slot = recur_take(room, net->graph->n_own, sizeof(lidx));
+  if (!net->want_gradient) return;
+  r->out_ptr = recur_take(room, (int64_t)net->graph->n_own + net->graph->n_halo + 1, sizeof(eidx));
+  r->out_col = recur_take(room, edges_of(net), sizeof(lidx));
+  r->out_edge = recur_take(room, edges_of(net), sizeof(eidx));
+}
+
+/* Returns the bytes of the inputs, which stand first; room->used counts all. */
+static int64_t place(struct recur *r, const struct recur_net *net, struct recur_room *room) {
+  set_sizes(&r->window, net);
+  const int64_t inputs = place_inputs(r, net, room);
+  place_outputs(r, net, room);
+  place_tables(r, net, room);
+  recur_window_place(&r->window, edges_of(net), true, room);
+  return inputs;
+}
+
+static int64_t bytes(const struct recur_net *net) {
+  struct recur *r = calloc(1, sizeof *r);
+  struct recur_room room = {0};
+  if (r) place(r, net, &room);
+  free(r);
+  return room.used + (int64_t)sizeof *r;
+}
+
+static void fill_slots(lidx *slot, lidx n_own, const lidx *row, lidx n) {
+  for (lidx i = 0; i < n_own; i++) slot[i] = -1;
+  for (lidx i = 0; i < n; i++) slot[row[i]] = i;
+}
+
+static void wire(struct recur *r, const struct graph *g) {
+  struct recur_window *w = &r->window;
+  w->value = r->value, w->leak = r->leak, w->bias = r->bias, w->drive = r->drive, w->d_output = r->d_output;
+  w->in_slot = r->in_slot, w->out_slot = r->out_slot;
+  w->near = (struct recur_edges){g->near.row_ptr, g->near.col, r->value};
+  w->far = (struct recur_edges){g->far.row_ptr, g->far.col, r->value + g->near.n_edges};
+  w->target_cut = r->target_cut, w->source_cut = r->source_cut, w->halo_cut = r->halo_cut;
+  recur_cut(0, g->n_own, g->near.row_ptr, g->n_halo > 0 ? g->far.row_ptr : NULL, w->n_threads, r->target_cut);
+  if (!w->all_states) return;
+  recur_transpose(g->n_own, g->n_halo, &w->near, &w->far, r->out_ptr, r->out_col, r->out_edge);
+  w->out.ptr = r->out_ptr, w->out.col = r->out_col, w->out_edge = r->out_edge;
+  recur_cut(0, g->n_own, r->out_ptr, NULL, w->n_threads, r->source_cut);
+  recur_cut(g->n_own, g->n_own + g->n_halo, r->out_ptr, NULL, w->n_threads, r->halo_cut);
+}
+
+static struct status choose_isa(struct recur_window *w) {
+  w->isa = w->mixed ? &recur_plain : recur_isa_find(NULL);
+  if (w->isa) return fine();
+  return failure(EXIT_USAGE,
+                 "FASCICLE_SIMD=%s: not known, or not for this processor; use plain, or leave it unset",
+                 getenv("FASCICLE_SIMD"));
+}
+
+/* A cold start, halo rows included. */
+static void clear_state(struct recur_window *w) {
+  const size_t n = ((size_t)w->n_own + (size_t)w->n_halo) * (size_t)w->batch;
+  if (n > 0) memset(recur_state(w, 0), 0, n * sizeof(float));
+}
+
+static struct status open_recur(const struct recur_net *net, int n_threads, struct recur **state) {
+  struct recur *r = mem_zero(1, sizeof *r);
+  struct recur_room room = {0};
+  *state = NULL;
+  place(r, net, &room);
+  room = (struct recur_room){.memory = r->memory = mem_alloc(room.used, 1)};
+  const int64_t inputs = place(r, net, &room);
+  if (inputs > 0) memset(r->memory, 0, (size_t)inputs);
+  r->n_edges = edges_of(net);
+  r->window.n_threads = n_threads < 1 ? 1 : n_threads > MAX_SHARES ? MAX_SHARES : n_threads;
+  fill_slots(r->in_slot, net->graph->n_own, net->in, net->n_in);
+  fill_slots(r->out_slot, net->graph->n_own, net->out, net->n_out);
+  wire(r, net->graph);
+  clear_state(&r->window);
+  const struct status s = choose_isa(&r->window);
+  if (s.code)
+    mem_free(r->memory), mem_free(r);
+  else
+    *state = r;
+  return s;
+}
+
+static void close_recur(struct recur *r) {
+  if (r) mem_free(r->memory);
+  mem_free(r);
+}
+
+static float *value(struct recur *r) {
+  return r->value;
+}
+static float *leak(struct recur *r) {
+  return r->leak;
+}
+static float *bias(struct recur *r) {
+  return r->bias;
+}
+static float *drive(struct recur *r) {
+  return r->drive;
+}
+static float *output(struct recur *r) {
+  return r->window.output;
+}
+static float *d_value(struct recur *r) {
+  return r->window.d_value;
+}
+static float *d_leak(struct recur *r) {
+  return r->window.d_leak;
+}
+static float *d_bias(struct recur *r) {
+  return r->window.d_bias;
+}
+static float *d_drive(struct recur *r) {
+  return r->window.d_drive;
+}
+static float *d_output(struct recur *r) {
+  return r->d_output;
+}
+static float *d_state(struct recur *r) {
+  return r->window.d_state;
+}
+static float *state_k(struct recur *r, int k) {
+  return recur_state(&r->window, k);
+}
+
+static bool replay(struct recur *r, enum recur_way way) {
+  (void)r, (void)way;
+  return false;
+}
+
+static void recorded(struct recur *r, enum recur_way way) {
+  (void)r, (void)way;
+}
+
+static void forward_begin(struct recur *r) {
+  (void)r; /* nothing to prepare: values are read in the order in which they are kept */
+}
+static void forward_near(struct recur *r, int k) {
+  recur_forward_near(&r->window, k);
+}
+static void forward_far(struct recur *r, int k) {
+  recur_forward_far(&r->window, k);
+}
+static void backward_begin(struct recur *r) {
+  recur_backward_begin(&r->window);
+}
+static void backward_far(struct recur *r, int k) {
+  recur_backward_far(&r->window, k);
+}
+static void backward_near(struct recur *r, int k) {
+  recur_backward_near(&r->window, k);
+}
+static void backward_end(struct recur *r) {
+  recur_backward_end(&r->window);
+}
+static void window_forward(struct recur *r) {
+  recur_window_forward(&r->window);
+}
+static void window_backward(struct recur *r) {
+  recur_window_backward(&r->window);
+}
+
+const struct recur_backend recur_cpu = {.open = open_recur,
+                                        .close = close_recur,
+                                        .bytes = bytes,
+                                        .value = value,
+                                        .leak = leak,
+                                        .bias = bias,
+                                        .drive = drive,
+                                        .output = output,
+                                        .d_value = d_value,
+                                        .d_leak = d_leak,
+                                        .d_bias = d_bias,
+                                        .d_drive = d_drive,
+                                        .d_output = d_output,
+                                        .state = state_k,
+                                        .d_state = d_state,
+                                        .forward_begin = forward_begin,
+                                        .forward_near = forward_near,
+                                        .forward_far = forward_far,
+                                        .backward_begin = backward_begin,
+                                        .backward_far = backward_far,
+                                        .backward_near = backward_near,
+                                        .backward_end = backward_end,
+                                        .replay = replay,
+                                        .recorded = recorded,
+                                        .window_forward = window_forward,
+                                        .window_backward = window_backward};

@@ -1,9 +1,0 @@
-/* The recurrence of the cpu backend. */
-#ifndef FASCICLE_RECUR_CPU_H
-#define FASCICLE_RECUR_CPU_H
-
-#include "recur_backend.h"
-
-extern const struct recur_backend recur_cpu;
-
-#endif

@@ -1,0 +1,219 @@
+/* LIF on one GPU, or one of several: what struct lif_backend promises, by the kernels of lif_kernels.cu. */
+#include "state.h"
+#include "route.h"
+#include "core/mem.h"
+
+#include <string.h>
+
+_Static_assert((int)LIF_SHIFTS == (int)LIF_SHIFTS_ON_DEVICE &&
+                   (int)LIF_CURRENT == (int)LIF_CURRENT_ON_DEVICE &&
+                   (int)LIF_POISSON == (int)LIF_POISSON_ON_DEVICE &&
+                   (int)LIF_SPIKES == (int)LIF_SPIKES_ON_DEVICE &&
+                   (int)LIF_MUTED == (int)LIF_MUTED_ON_DEVICE &&
+                   (int)LIF_REMOVED == (int)LIF_REMOVED_ON_DEVICE,
+               "lif_fields.h repeats lif_backend.h");
+
+/* ---- open and close ---- */
+
+static struct lif_device device_of(const struct lif_net *net, const struct lif_params *p, uint64_t seed,
+                                   int n_trials) {
+  struct lif_device d = {.n = net->n_own,
+                         .n_words = (net->n_own + 31) / 32,
+                         .n_trials = n_trials,
+                         .slots = net->max_delay + net->min_delay,
+                         .min_delay = net->min_delay,
+                         .wide = net->wide,
+                         .first = net->first,
+                         .seed = (int64_t)seed,
+                         .threshold = p->threshold,
+                         .reset = p->reset,
+                         .n_shifts = p->n_shifts,
+                         .refractory = p->refractory};
+  memcpy(d.shift, p->shift, sizeof p->shift);
+  d.width = n_trials == 1 ? d.n : 32 * d.n_words * n_trials;
+  d.potential = GPU_ZERO(int32_t, d.width), d.counter = GPU_ZERO(uint16_t, d.width);
+  d.ring = gpu_zero((int64_t)d.slots * d.width, net->wide ? sizeof(int64_t) : sizeof(int32_t));
+  d.trial = GPU_ZERO(uint32_t, n_trials);
+  d.arrived = GPU_ZERO(unsigned long long, 3);
+  return d;
+}
+
+static void close(struct lif *s) {
+  struct lif_device *d = &s->d;
+  lif_road_close(s->road);
+  if (s->mine) lif_legs_free(s);
+  lif_inputs_free(s);
+  gpu_free(d->potential), gpu_free(d->counter), gpu_free(d->ring), gpu_free((void *)d->trial);
+  gpu_free(d->arrived), gpu_free(s->verdict), gpu_free(s->row_sent);
+  mem_free(s);
+}
+
+static struct status open_together(const struct lif_net *net, const struct lif_params *params,
+                                   const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
+                                   int n_trials, struct lif **state) {
+  if (net->stream)
+    return failure(EXIT_USAGE, "a GPU streams its edges from host memory, not from the file: bug");
+  struct lif *s = NEW_ZERO(struct lif, 1);
+  s->net = net, s->n_trials = n_trials;
+  s->d = device_of(net, params, seed, n_trials);
+  s->verdict = GPU_ZERO(struct lif_verdict, 1);
+  s->d.fault = &s->verdict->fault, s->d.fault_value = &s->verdict->fault_value;
+  s->d.tally = s->verdict->tally[0];
+  const struct status pinned = lif_inputs_init(s, stimulus, n_stimuli);
+  if (pinned.code) {
+    close(s);
+    return pinned;
+  }
+  s->n_blocks = lif_device_blocks(&s->d);
+  lif_legs_init(s);
+  *state = s;
+  return fine();
+}
+
+static struct status open(const struct lif_net *net, const struct lif_params *params,
+                          const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed, int n_threads,
+                          struct lif **state) {
+  (void)n_threads;
+  return open_together(net, params, stimulus, n_stimuli, seed, 1, state);
+}
+
+/* ---- state in and out ---- */
+
+static int64_t sum_at(const struct lif *s, const void *ring, int64_t at) {
+  return s->d.wide ? ((const int64_t *)ring)[at] : ((const int32_t *)ring)[at];
+}
+
+static void set_sum(const struct lif *s, void *ring, int64_t at, int64_t sum) {
+  if (s->d.wide)
+    ((int64_t *)ring)[at] = sum;
+  else
+    ((int32_t *)ring)[at] = (int32_t)sum;
+}
+
+/* Of one trial's neurons in a slot. */
+static size_t slot_bytes(const struct lif *s) {
+  return (size_t)s->d.n * (s->d.wide ? sizeof(int64_t) : sizeof(int32_t));
+}
+
+/* Where trial k begins in arrays of all trials. */
+static int64_t base_of(const struct lif *s, int k) {
+  return 32ll * s->d.n_words * k;
+}
+
+static char *slot_of(const struct lif *s, int k, int slot) {
+  return (char *)s->d.ring + ((int64_t)slot * s->d.width + base_of(s, k)) *
+                                 (int64_t)(s->d.wide ? sizeof(int64_t) : sizeof(int32_t));
+}
+
+/* Sums of neuron i due at step + d: ring[i][d]; slots without one are cleared. */
+static void write_ring(struct lif *s, int k, int64_t step, const int64_t *ring) {
+  const int delays = s->net->max_delay, slots = s->d.slots;
+  void *sums = mem_alloc((int64_t)slot_bytes(s), 1);
+  for (int d = 0; d < slots; d++) {
+    for (lidx i = 0; i < s->d.n; i++) set_sum(s, sums, i, d < delays ? ring[(int64_t)i * delays + d] : 0);
+    gpu_put(slot_of(s, k, (int)((step + d) % slots)), sums, slot_bytes(s));
+  }
+  mem_free(sums);
+}
+
+static void write_trial(struct lif *s, int k, int64_t step, uint32_t trial, const int32_t *potential,
+                        const uint16_t *counter, const int64_t *ring) {
+  const lidx n = s->d.n;
+  const int64_t at = base_of(s, k);
+  s->step = step, s->d.n_trials = s->n_trials;
+  gpu_put((uint32_t *)s->d.trial + k, &trial, sizeof trial);
+  gpu_put(s->d.potential + at, potential, (size_t)n * sizeof *potential);
+  gpu_put(s->d.counter + at, counter, (size_t)n * sizeof *counter);
+  write_ring(s, k, step, ring);
+  if (s->d.touch_ptr)
+    CHECK_CUDA(cudaMemcpyAsync(s->d.touch_now + at, s->d.touch_ptr, (size_t)n * sizeof(uint32_t),
+                               cudaMemcpyDeviceToDevice, gpu_stream()));
+  const unsigned long long none = ~0ull;
+  gpu_put(s->d.fault, &none, sizeof none);
+}
+
+static void write(struct lif *s, int64_t step, uint32_t trial, const int32_t *potential,
+                  const uint16_t *counter, const int64_t *ring) {
+  write_trial(s, 0, step, trial, potential, counter, ring);
+}
+
+static void read_trial(struct lif *s, int k, int32_t *potential, uint16_t *counter, int64_t *ring) {
+  const int delays = s->net->max_delay;
+  const lidx n = s->d.n;
+  gpu_get(potential, s->d.potential + base_of(s, k), (size_t)n * sizeof *potential);
+  gpu_get(counter, s->d.counter + base_of(s, k), (size_t)n * sizeof *counter);
+  void *sums = mem_alloc((int64_t)slot_bytes(s), 1);
+  for (int d = 0; d < delays; d++) {
+    gpu_get(sums, slot_of(s, k, (int)((s->step + d) % s->d.slots)), slot_bytes(s));
+    for (lidx i = 0; i < n; i++) ring[(int64_t)i * delays + d] = sum_at(s, sums, i);
+  }
+  mem_free(sums);
+}
+
+static void read(struct lif *s, int32_t *potential, uint16_t *counter, int64_t *ring) {
+  read_trial(s, 0, potential, counter, ring);
+}
+
+static void potentials_of(struct lif *s, int k, lidx n, const lidx *neuron, int32_t *potential) {
+  int32_t *all = NEW(int32_t, s->d.n);
+  gpu_get(all, s->d.potential + base_of(s, k), (size_t)s->d.n * sizeof *all);
+  for (lidx i = 0; i < n; i++) potential[i] = all[neuron[i]];
+  mem_free(all);
+}
+
+static void potentials(struct lif *s, lidx n, const lidx *neuron, int32_t *potential) {
+  potentials_of(s, 0, n, neuron, potential);
+}
+
+/* ---- steps ---- */
+
+static int64_t run(struct lif *s, int64_t n, struct lif_spikes *mine, struct lif_tally *tally,
+                   struct lif_fault *fault) {
+  int faulty;
+  return lif_legs_run(s, 1, n, mine, tally, fault, &faulty);
+}
+
+static void deliver(struct lif *s, int n, const struct lif_spikes *all) {
+  if (all->n > s->sent_room) {
+    gpu_free(s->row_sent);
+    s->sent_room = all->n + all->n / 2;
+    s->row_sent = GPU_ZERO(uint32_t, s->sent_room);
+  }
+  gpu_put(s->row_sent, all->row, (size_t)all->n * sizeof *all->row);
+  for (int k = 0; k < n; k++)
+    lif_device_deliver(&s->d, s->step + k, all->step_ptr[k + 1] - all->step_ptr[k],
+                       s->row_sent + all->step_ptr[k]);
+  s->step += n;
+}
+
+/* Rows that are read from host memory have no road of their own. */
+static bool join(struct lif *s, const struct comm *comm, const gidx *first_of_rank) {
+  int64_t fits[2] = {s->leg_steps, !s->net->on_host};
+  comm_min_i64(comm, fits, 2);
+  s->leg_steps = (int)fits[0];
+  if (fits[1]) s->road = lif_road_open(comm, &s->d, first_of_rank);
+  return s->road;
+}
+
+static int worthwhile(lidx n_own) {
+  return lif_device_trials(n_own);
+}
+
+static const struct lif_together together = {.most = LIF_TRIALS,
+                                             .worthwhile = worthwhile,
+                                             .open = open_together,
+                                             .write = write_trial,
+                                             .read = read_trial,
+                                             .run = lif_legs_run,
+                                             .potentials = potentials_of};
+
+const struct lif_backend lif_cuda = {.open = open,
+                                     .close = close,
+                                     .write = write,
+                                     .read = read,
+                                     .integrate = lif_legs_integrate,
+                                     .deliver = deliver,
+                                     .run = run,
+                                     .join = join,
+                                     .potentials = potentials,
+                                     .together = &together};

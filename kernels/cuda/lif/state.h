@@ -1,0 +1,60 @@
+/* The host's side of LIF on one GPU, shared by lif_cuda.c (open, state in and out), lif_inputs.c (what never
+ * changes, to the device) and lif_legs.c (steps). */
+#ifndef FASCICLE_LIF_GPU_H
+#define FASCICLE_LIF_GPU_H
+
+#include "contract/lif.h"
+#include "device.h"
+#include "contract/lif_launch.h"
+
+/* What the device says of a launch, in one copy. */
+struct lif_verdict {
+  unsigned long long fault; /* of lif_device */
+  int64_t fault_value;
+  unsigned long long tally[LIF_TRIALS][LIF_TALLIES];
+};
+
+/* A run of steps on its way: two take turns, so that the device goes on while the host reads. */
+struct lif_leg {
+  int64_t step;
+  int n, n_trials;
+  uint32_t *mask, *row; /* device */
+  int32_t *count;       /* device [trials][steps][chunks] */
+  struct lif_verdict *verdict;
+  int32_t *count_here; /* pinned, as count */
+  cudaEvent_t done;
+};
+
+struct lif {
+  struct lif_device d;
+  struct lif_verdict *verdict; /* device */
+  const struct lif_net *net;
+  int64_t step;
+  int n_trials; /* that were opened; d.n_trials still run */
+  int n_blocks, leg_steps;
+  struct lif_leg leg[LIF_LEGS];
+  cudaStream_t copies;
+  uint32_t *row_sent; /* of deliver, on the device */
+  int64_t sent_room;
+  struct lif_device_stimulus *stimulus_host; /* to free what they point to */
+  int n_stimuli;
+  struct lif_spikes *mine; /* [n_trials] rows: pinned */
+  int64_t *row_room, step_room;
+  double spikes_per_step; /* of the last leg, all trials, all joined ranks */
+  struct lif_road *road;  /* to the GPUs of the other ranks, or NULL */
+};
+
+/* Edges, ids, mutes, stimuli; the device's copy of them is freed by lif_inputs_free. EXIT_DEVICE when host
+ * memory cannot be pinned. Local. */
+struct status lif_inputs_init(struct lif *s, const struct lif_stimulus *stimulus, int n_stimuli);
+void lif_inputs_free(struct lif *s);
+
+void lif_legs_init(struct lif *s);
+void lif_legs_free(struct lif *s);
+
+/* As the entries of struct lif_backend and lif_together. */
+int64_t lif_legs_run(struct lif *s, int n_trials, int64_t n, struct lif_spikes *mine, struct lif_tally *tally,
+                     struct lif_fault *fault, int *faulty);
+void lif_legs_integrate(struct lif *s, int n, struct lif_spikes *mine, struct lif_fault *fault);
+
+#endif

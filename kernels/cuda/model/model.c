@@ -1,0 +1,325 @@
+/* The character model on one GPU: what struct model_backend promises. Products by cuBLAS in fp32, all else by
+ * model_kernels.cu. cuBLAS counts columns first: our [n][B] rows are its B x n matrices. */
+#include "core/fail.h"
+#include "kernels/cuda/gpu/gpu.h"
+#include "core/mem.h"
+#include "contract/model.h"
+#include "device.h"
+
+#include <cublas_v2.h>
+#include <string.h>
+
+/* Host memory from which a step's tokens travel while the host goes on; in turns. */
+enum { STAGES = 2 };
+struct stage {
+  int32_t *host; /* [3 T B + V + 1] token, target, position, first */
+  cudaEvent_t sent;
+};
+
+struct figures_kept {
+  struct model_figures *host; /* pinned */
+  cudaEvent_t there;
+};
+
+struct model {
+  struct model_shape shape;
+  struct model_layout at;
+  struct model_device d;
+  cublasHandle_t blas;
+  float *array[MODEL_ARRAYS];
+  float *scale, *leak;                  /* c [n_edges]; sigmoid(rho) [n_own] as last loaded */
+  int32_t *token, *target;              /* [T][B] */
+  int32_t *position, *first;            /* positions by token [T B], [V + 1] */
+  float *table, *d_table;               /* [n_in][V] */
+  float *logit, *logit_rows, *out_rows; /* [T][V][B], [V][T B], [n_out][T B] */
+  double *nats, *parts;                 /* [T B], [MODEL_PARTS] */
+  double *sum;                          /* [2] nats, squares: struct model_figures */
+  unsigned long long *count;            /* [1] */
+  struct stage stage[STAGES];
+  struct figures_kept kept[MODEL_FIGURES_KEPT];
+  int64_t steps, noted, read; /* so far */
+};
+
+static void check_blas_at(const char *file, int line, cublasStatus_t code, const char *call) {
+  if (code != CUBLAS_STATUS_SUCCESS)
+    die_at(file, line, EXIT_RUNTIME, "%s: %s", call, cublasGetStatusString(code));
+}
+#define CHECK_BLAS(call) check_blas_at(__FILE__, __LINE__, (call), #call)
+
+static float *at(const struct model *m, enum model_array which, enum model_block block) {
+  return m->array[which] + m->at.at[block];
+}
+
+/* ---- memory ---- */
+
+static void open_stages(struct model *m) {
+  const int64_t TB = (int64_t)m->shape.steps * m->shape.batch;
+  for (int i = 0; i < STAGES; i++) {
+    m->stage[i].host = gpu_pinned(3 * TB + m->shape.vocabulary + 1, sizeof(int32_t));
+    CHECK_CUDA(cudaEventCreateWithFlags(&m->stage[i].sent, cudaEventDisableTiming));
+  }
+  for (int i = 0; i < MODEL_FIGURES_KEPT; i++) {
+    m->kept[i].host = gpu_pinned(1, sizeof(struct model_figures));
+    CHECK_CUDA(cudaEventCreateWithFlags(&m->kept[i].there, cudaEventDisableTiming));
+  }
+}
+
+static void close_stages(struct model *m) {
+  for (int i = 0; i < STAGES; i++) {
+    gpu_pinned_free(m->stage[i].host);
+    CHECK_CUDA(cudaEventDestroy(m->stage[i].sent));
+  }
+  for (int i = 0; i < MODEL_FIGURES_KEPT; i++) {
+    gpu_pinned_free(m->kept[i].host);
+    CHECK_CUDA(cudaEventDestroy(m->kept[i].there));
+  }
+}
+
+static struct status open(const struct model_shape *s, bool want_gradient, int n_threads,
+                          struct model **model) {
+  (void)n_threads;
+  struct model *m = *model = NEW_ZERO(struct model, 1);
+  const int64_t V = s->vocabulary, TB = (int64_t)s->steps * s->batch;
+  m->shape = *s, m->at = model_layout_of(s);
+  m->d = (struct model_device){s->vocabulary, s->embedding, s->batch, s->steps, s->n_in, s->n_out};
+  CHECK_BLAS(cublasCreate(&m->blas));
+  CHECK_BLAS(cublasSetStream(m->blas, gpu_stream()));
+  for (int a = 0; a < (want_gradient ? MODEL_ARRAYS : MODEL_GRADIENT); a++)
+    m->array[a] = GPU_ZERO(float, m->at.at[MODEL_BLOCKS]);
+  m->scale = GPU_ZERO(float, s->n_edges), m->leak = GPU_ZERO(float, s->n_own);
+  model_device_fill(m->scale, s->n_edges, 1);
+  m->token = GPU_ZERO(int32_t, TB), m->target = GPU_ZERO(int32_t, TB);
+  m->table = GPU_ZERO(float, s->n_in *V), m->logit = GPU_ZERO(float, TB *V);
+  m->nats = GPU_ZERO(double, TB), m->parts = GPU_ZERO(double, MODEL_PARTS), m->sum = GPU_ZERO(double, 2);
+  m->count = GPU_ZERO(unsigned long long, 1);
+  m->logit_rows = GPU_ZERO(float, TB *V), m->out_rows = GPU_ZERO(float, s->n_out *TB);
+  open_stages(m);
+  if (!want_gradient) return fine();
+  m->position = GPU_ZERO(int32_t, TB), m->first = GPU_ZERO(int32_t, V + 1);
+  m->d_table = GPU_ZERO(float, s->n_in *V);
+  return fine();
+}
+
+static void close(struct model *m) {
+  if (!m) return;
+  CHECK_CUDA(cudaStreamSynchronize(gpu_stream()));
+  CHECK_BLAS(cublasDestroy(m->blas));
+  close_stages(m);
+  for (int a = 0; a < MODEL_ARRAYS; a++) gpu_free(m->array[a]);
+  gpu_free(m->scale), gpu_free(m->leak), gpu_free(m->token), gpu_free(m->target), gpu_free(m->position);
+  gpu_free(m->first), gpu_free(m->table), gpu_free(m->d_table), gpu_free(m->logit), gpu_free(m->logit_rows);
+  gpu_free(m->out_rows), gpu_free(m->nats), gpu_free(m->parts), gpu_free(m->sum), gpu_free(m->count);
+  mem_free(m);
+}
+
+static int64_t bytes(const struct model_shape *s, bool want_gradient) {
+  const int64_t n = model_layout_of(s).at[MODEL_BLOCKS], V = s->vocabulary, TB = (int64_t)s->steps * s->batch;
+  const int64_t kept = 4 * (n + s->n_edges + s->n_own + 2 * TB + s->n_in * V + 2 * TB * V + s->n_out * TB) +
+                       8 * (TB + MODEL_PARTS + 3);
+  return want_gradient ? kept + 4 * (3 * n + TB + V + 1 + s->n_in * V) : kept;
+}
+
+static float *array(struct model *m, enum model_array which) {
+  return m->array[which];
+}
+
+static void set_scale(struct model *m, const float *scale) {
+  gpu_put(m->scale, scale, (size_t)m->shape.n_edges * sizeof *scale);
+}
+
+/* ---- to and from the recurrence ---- */
+
+static void copy(float *to, const float *from, int64_t n) {
+  if (n > 0)
+    CHECK_CUDA(cudaMemcpyAsync(to, from, (size_t)n * sizeof *to, cudaMemcpyDeviceToDevice, gpu_stream()));
+}
+
+static void load_core(struct model *m, float *value, float *leak, float *bias) {
+  model_device_multiply(m->scale, at(m, MODEL_PARAMETERS, MODEL_EDGES), m->shape.n_edges, value);
+  model_device_sigmoid(at(m, MODEL_PARAMETERS, MODEL_LEAK), m->shape.n_own, leak, m->leak);
+  copy(bias, at(m, MODEL_PARAMETERS, MODEL_BIAS), m->shape.n_own);
+}
+
+static void take_core(struct model *m, const float *d_value, const float *d_leak, const float *d_bias) {
+  model_device_multiply(m->scale, d_value, m->shape.n_edges, at(m, MODEL_GRADIENT, MODEL_EDGES));
+  model_device_sigmoid_gradient(m->leak, d_leak, m->shape.n_own, at(m, MODEL_GRADIENT, MODEL_LEAK));
+  copy(at(m, MODEL_GRADIENT, MODEL_BIAS), d_bias, m->shape.n_own);
+}
+
+/* ---- drive ---- */
+
+/* position [n] sorted by token, first [V + 1]: so that the backward pass can sum each token's in a fixed
+ * order.
+ */
+static void sort_positions(const int32_t *token, int n, int V, int32_t *position, int32_t *first) {
+  memset(first, 0, (size_t)(V + 1) * sizeof *first);
+  for (int i = 0; i < n; i++) first[token[i] + 1]++;
+  for (int v = 0; v < V; v++) first[v + 1] += first[v];
+  for (int i = 0; i < n; i++) position[first[token[i]]++] = i;
+  memmove(first + 1, first, (size_t)V * sizeof *first);
+  first[0] = 0;
+}
+
+static void send(void *there, const int32_t *staged, int64_t n) {
+  CHECK_CUDA(
+      cudaMemcpyAsync(there, staged, (size_t)n * sizeof *staged, cudaMemcpyHostToDevice, gpu_stream()));
+}
+
+/* table [n_in][V] = projection [n_in][W] embedding' [W][V] + bias [n_in] */
+static void table(struct model *m) {
+  const int V = m->shape.vocabulary, W = m->shape.embedding, n_in = m->shape.n_in;
+  const float *projection = at(m, MODEL_PARAMETERS, MODEL_PROJECTION), one = 1;
+  model_device_table_start(&m->d, projection, m->table);
+  if (n_in == 0) return;
+  CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, V, n_in, W, &one,
+                         at(m, MODEL_PARAMETERS, MODEL_EMBEDDING), W, projection, W + 1, &one, m->table, V));
+}
+
+static void drive(struct model *m, const int32_t *token, float *to) {
+  const struct stage *stage = &m->stage[++m->steps % STAGES];
+  const int V = m->shape.vocabulary, n = m->shape.steps * m->shape.batch;
+  int32_t *staged = stage->host, *position = staged + 2 * (int64_t)n, *first = position + n;
+  CHECK_CUDA(cudaEventSynchronize(stage->sent));
+  memcpy(staged, token, (size_t)n * sizeof *staged);
+  send(m->token, staged, n);
+  if (m->position) {
+    sort_positions(token, n, V, position, first);
+    send(m->position, position, n), send(m->first, first, V + 1);
+  }
+  CHECK_CUDA(cudaEventRecord(stage->sent, gpu_stream()));
+  table(m);
+  model_device_drive(&m->d, m->table, m->token, to);
+}
+
+/* d_embedding [V][W] = d_table' [V][n_in] projection [n_in][W] */
+static void drive_gradient(struct model *m, const float *d_drive) {
+  const int V = m->shape.vocabulary, W = m->shape.embedding, n_in = m->shape.n_in;
+  const float *projection = at(m, MODEL_PARAMETERS, MODEL_PROJECTION), one = 1, zero = 0;
+  float *d_embedding = at(m, MODEL_GRADIENT, MODEL_EMBEDDING);
+  model_device_drive_gradient(&m->d, d_drive, m->position, m->first, at(m, MODEL_PARAMETERS, MODEL_EMBEDDING),
+                              m->d_table, at(m, MODEL_GRADIENT, MODEL_PROJECTION));
+  if (n_in == 0)
+    CHECK_CUDA(cudaMemsetAsync(d_embedding, 0, (size_t)V * (size_t)W * sizeof *d_embedding, gpu_stream()));
+  else
+    CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_N, CUBLAS_OP_T, W, V, n_in, &one, projection, W + 1, m->d_table,
+                           V, &zero, d_embedding, W));
+}
+
+/* ---- readout ---- */
+
+/* logit [V][T B] = bias + readout' [V][n_out] out [n_out][T B], as one product; then by time */
+static void readout(struct model *m, const float *output) {
+  const int V = m->shape.vocabulary, n_out = m->shape.n_out, TB = m->shape.steps * m->shape.batch;
+  const float one = 1, zero = 0;
+  model_device_by_row(&m->d, n_out, output, m->out_rows);
+  if (n_out > 0)
+    CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_N, CUBLAS_OP_T, TB, V, n_out, &one, m->out_rows, TB,
+                           at(m, MODEL_PARAMETERS, MODEL_READOUT), V, &zero, m->logit_rows, TB));
+  model_device_logits(&m->d, m->shape.adds_bias ? at(m, MODEL_PARAMETERS, MODEL_READOUT_BIAS) : NULL,
+                      n_out > 0 ? m->logit_rows : NULL, m->logit);
+}
+
+static float *logit(struct model *m) {
+  return m->logit;
+}
+
+static void loss(struct model *m, const int32_t *target, double scale) {
+  const struct stage *stage = &m->stage[m->steps % STAGES]; /* that of the drive before */
+  const int64_t n = (int64_t)m->shape.steps * m->shape.batch;
+  memcpy(stage->host + n, target, (size_t)n * sizeof *target);
+  send(m->target, stage->host + n, n);
+  CHECK_CUDA(cudaEventRecord(stage->sent, gpu_stream()));
+  model_device_loss(&m->d, m->target, scale, m->logit, m->nats, m->sum);
+}
+
+static double value_of(const double *there) {
+  double value;
+  gpu_get(&value, there, sizeof value);
+  return value;
+}
+
+static double nats(struct model *m) {
+  return value_of(m->sum);
+}
+
+/* d_out_t [n_out][B] = readout [n_out][V] d_logit_t [V][B];  d_readout [n_out][V] = sum over t, b of out
+ * d_logit */
+static void readout_gradient(struct model *m, const float *output, float *d_output) {
+  (void)output; /* by row it is here since readout() */
+  const int V = m->shape.vocabulary, B = m->shape.batch, n_out = m->shape.n_out, TB = m->shape.steps * B;
+  const float one = 1, zero = 0;
+  model_device_by_row(&m->d, V, m->logit, m->logit_rows);
+  model_device_row_sums(&m->d, V, m->logit_rows, at(m, MODEL_GRADIENT, MODEL_READOUT_BIAS));
+  if (n_out == 0) return;
+  CHECK_BLAS(cublasSgemmStridedBatched(m->blas, CUBLAS_OP_N, CUBLAS_OP_N, B, n_out, V, &one, m->logit, B,
+                                       (long long)V * B, at(m, MODEL_PARAMETERS, MODEL_READOUT), V, 0, &zero,
+                                       d_output, B, (long long)n_out * B, m->shape.steps));
+  CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, V, n_out, TB, &one, m->logit_rows, TB,
+                         m->out_rows, TB, &zero, at(m, MODEL_GRADIENT, MODEL_READOUT), V));
+}
+
+/* ---- optimiser and figures ---- */
+
+static void squares_clear(struct model *m) {
+  CHECK_CUDA(cudaMemsetAsync(m->sum + 1, 0, sizeof *m->sum, gpu_stream()));
+}
+
+static void squares_add(struct model *m, int64_t first, int64_t n) {
+  model_device_squares(m->array[MODEL_GRADIENT] + first, n, m->parts, m->sum + 1);
+}
+
+static double squares(struct model *m) {
+  return value_of(m->sum + 1);
+}
+
+static void squares_set(struct model *m, double squares_of_all) {
+  gpu_put(m->sum + 1, &squares_of_all, sizeof squares_of_all);
+}
+
+static void figures_note(struct model *m) {
+  const struct figures_kept *kept = &m->kept[m->noted++ % MODEL_FIGURES_KEPT];
+  CHECK_CUDA(cudaMemcpyAsync(kept->host, m->sum, sizeof *kept->host, cudaMemcpyDeviceToHost, gpu_stream()));
+  CHECK_CUDA(cudaEventRecord(kept->there, gpu_stream()));
+}
+
+static struct model_figures figures(struct model *m) {
+  const struct figures_kept *kept = &m->kept[m->read++ % MODEL_FIGURES_KEPT];
+  CHECK_CUDA(cudaEventSynchronize(kept->there));
+  return *kept->host;
+}
+
+static void update(struct model *m, int64_t first, int64_t n, const struct adamw *how) {
+  const struct adamw_factors f = adamw_factors_of(how);
+  model_device_adamw(&f, m->sum + 1, n, m->array[MODEL_PARAMETERS] + first, m->array[MODEL_GRADIENT] + first,
+                     m->array[MODEL_MOMENT1] + first, m->array[MODEL_MOMENT2] + first);
+}
+
+static int64_t count_beyond(struct model *m, const float *x, int64_t n, float level) {
+  unsigned long long count;
+  model_device_count_beyond(x, n, level, m->count);
+  gpu_get(&count, m->count, sizeof count);
+  return (int64_t)count;
+}
+
+const struct model_backend model_cuda = {.open = open,
+                                         .close = close,
+                                         .bytes = bytes,
+                                         .array = array,
+                                         .set_scale = set_scale,
+                                         .load_core = load_core,
+                                         .take_core = take_core,
+                                         .drive = drive,
+                                         .readout = readout,
+                                         .logit = logit,
+                                         .loss = loss,
+                                         .nats = nats,
+                                         .readout_gradient = readout_gradient,
+                                         .drive_gradient = drive_gradient,
+                                         .squares_clear = squares_clear,
+                                         .squares_add = squares_add,
+                                         .squares = squares,
+                                         .squares_set = squares_set,
+                                         .update = update,
+                                         .figures_note = figures_note,
+                                         .figures = figures,
+                                         .count_beyond = count_beyond};

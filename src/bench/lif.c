@@ -1,0 +1,321 @@
+/* bench lif: time per step of the simulation engine, all ranks sharing one graph, rows in id order.
+ *
+ *   quiet        nothing to do: every potential is 0 (what a sleeping network costs)
+ *   idle         every potential is non-zero and leaks at each step; nobody fires and no block is skipped
+ *   active_p     p % of the node ids, drawn anew for each step, are made to fire and go through the full
+ *                step: input, leak, threshold, refractory counters, delivery along every out-edge
+ *
+ * On several ranks each also makes quiet steps of its share by itself: alone_seconds, and exchange_seconds
+ * for the rest. With --graph FILE, a graph that has its edges by source too, each but the quiet case is
+ * measured again with the edges left in the file and a tenth of their bytes held by each rank
+ * (NAME_streamed). A GPU alone (without --plain) measures each again with the edges in host memory and room
+ * on the device for a tenth of them (NAME_streamed), the active ones without a word of who fired
+ * (NAME_unrecorded; all others hand out the spikes of every step), and K trials together, each with spikes of
+ * its own (NAME_trialsK: time for a step of one trial).
+ *
+ * The floor counts the bytes that any such step must move: idle 8 a neuron (V in and out); active 20 a neuron
+ * (V in and out, counter in and out, input in and cleared), 16 an event (the edge in, its sum in and out). */
+#include "kernels/interface/backends.h"
+#include "lif_net.h"
+#include "lif/trials.h"
+#include "core/log.h"
+#include "core/mem.h"
+
+#include <stdio.h>
+
+enum { WARM_UP = 20, IDLE_SHIFT = 12, ACTIVE_SHIFT = 4, REFRACTORY = 2 };
+enum { IDLE_REPEATS = 10 }; /* idle steps are quick: so many times more of them */
+
+/* A way to measure. */
+struct way {
+  const char *name;
+  bool alive;     /* potentials that leak */
+  double percent; /* of the neurons that fire */
+  bool unrecorded;
+  int trials;                 /* together; 0: one, not in a group */
+  struct lif_stimulus *drawn; /* [steps] who fires, where that is drawn for each step */
+};
+
+struct measured {
+  double seconds, best;               /* per step: the median, and the quickest step */
+  double events, host_events, spikes; /* per step, all ranks */
+  int64_t held_bytes;                 /* of the rank that holds most, as the last step ended */
+};
+
+static void stop_at_fault(const struct lif_batch *batch) {
+  if (batch->fault.step != LIF_NO_FAULT)
+    DIE(EXIT_RUNTIME, "bench lif: %s", lif_fault_status(&batch->fault, NULL).text);
+}
+
+/* What is summed over the steps that count: events, spikes, events from the host, steps. */
+enum { EVENTS, SPIKES, HOST_EVENTS, COUNTS };
+
+static void add_counts(const struct lif_batch *batch, int64_t *counts) {
+  stop_at_fault(batch);
+  counts[EVENTS] += batch->events, counts[SPIKES] += batch->sent, counts[HOST_EVENTS] += batch->host_events;
+}
+
+static void summarize(const struct lif_bed *bed, double *seconds, int64_t n, int64_t steps, int64_t *counts,
+                      struct measured *m) {
+  m->seconds = bench_slowest(bed->comm, bench_median(seconds, n));
+  m->best = bench_slowest(bed->comm, seconds[0]);
+  m->held_bytes = mem_held();
+  counts[SPIKES] = bed->comm->rank ? 0 : counts[SPIKES]; /* each rank counts those of all */
+  comm_sum_i64(bed->comm, counts, COUNTS), comm_max_i64(bed->comm, &m->held_bytes, 1);
+  const double made = (double)steps;
+  m->events = (double)counts[EVENTS] / made, m->spikes = (double)counts[SPIKES] / made;
+  m->host_events = (double)counts[HOST_EVENTS] / made;
+}
+
+/* Batches as long as the engine makes them; the first WARM_UP steps are not counted. */
+static void time_steps(const struct lif_bed *bed, struct lif_run *run, int64_t n_steps, struct measured *m) {
+  double *seconds = NEW(double, n_steps);
+  int64_t n = 0, counts[COUNTS] = {0}, steps = 0;
+  comm_barrier(bed->comm);
+  while (run->step < n_steps) {
+    struct lif_batch batch;
+    const double before = seconds_now();
+    lif_batch(run, bed->comm, (run->step < WARM_UP ? WARM_UP : n_steps) - run->step, REQUEST_NONE, &batch);
+    stop_at_fault(&batch);
+    if (batch.step < WARM_UP) continue;
+    seconds[n++] = (seconds_now() - before) / batch.n_steps;
+    add_counts(&batch, counts), steps += batch.n_steps;
+  }
+  summarize(bed, seconds, n, steps, counts, m);
+  mem_free(seconds);
+}
+
+/* The same for trials together, a step of one trial counting as one. */
+static void time_trials(const struct lif_bed *bed, struct lif_group *g, int64_t n_steps, struct measured *m) {
+  double *seconds = NEW(double, n_steps);
+  struct lif_batch *batch = NEW(struct lif_batch, g->n);
+  int64_t n = 0, counts[COUNTS] = {0}, steps = 0;
+  while (g->step < n_steps) {
+    const int64_t first = g->step;
+    const double before = seconds_now();
+    lif_group_batch(g, (first < WARM_UP ? WARM_UP : n_steps) - first, batch);
+    if (g->alive < g->n) stop_at_fault(&batch[g->alive]);
+    if (first < WARM_UP) continue;
+    const int64_t made = (g->step - first) * g->n;
+    seconds[n++] = (seconds_now() - before) / (double)made;
+    for (int k = 0; k < g->n; k++) add_counts(&batch[k], counts);
+    steps += made;
+  }
+  summarize(bed, seconds, n, steps, counts, m);
+  mem_free(seconds), mem_free(batch);
+}
+
+/* Potentials of 2^29 to 2^30 and both signs: under a shift of 8 they still leak after thousands of steps. */
+static void fill_potentials(const struct lif_bed *bed, int32_t *potential) {
+  for (lidx i = 0; i < bed->net.n_own; i++) {
+    const int32_t v = (1 << 29) + (int32_t)((uint32_t)bed->net.id[i] * 2654435761u >> 3);
+    potential[i] = i % 2 ? v : -v;
+  }
+}
+
+/* The idle case is only worth its name if everybody still has something to leak. */
+static void check_alive(const struct lif_bed *bed, const struct lif_run *run, struct lif_state *state) {
+  lif_read(run, state);
+  for (lidx i = 0; i < bed->net.n_own; i++)
+    if (state->potential[i] >> IDLE_SHIFT == 0)
+      DIE(EXIT_RUNTIME, "bench lif: a potential has stopped to leak");
+}
+
+static struct status run_alone(const struct lif_bed *bed, const struct lif_setup *setup,
+                               const struct way *way, int64_t n_steps, struct measured *m) {
+  struct lif_run *run;
+  struct lif_state state;
+  TRY(lif_open(bed->comm, setup, &run));
+  lif_state_init(&bed->net, &state);
+  if (way->alive) fill_potentials(bed, state.potential);
+  TRY(lif_write(run, bed->comm, &state, 0));
+  lif_state_free(&state);
+  time_steps(bed, run, n_steps, m);
+  lif_state_init(&bed->net, &state);
+  if (way->alive) check_alive(bed, run, &state);
+  lif_state_free(&state);
+  lif_close(run);
+  return fine();
+}
+
+static struct status run_trials(const struct lif_bed *bed, const struct lif_setup *setup,
+                                const struct way *way, int64_t n_steps, struct measured *m) {
+  struct lif_group group;
+  struct lif_state state;
+  TRY(lif_group_open(setup, way->trials, &group));
+  lif_state_init(&bed->net, &state);
+  if (way->alive) fill_potentials(bed, state.potential);
+  for (int k = 0; k < group.n; k++) TRY(lif_write(&group.run[k], bed->comm, &state, (uint32_t)k));
+  lif_state_free(&state);
+  lif_group_start(&group, group.n);
+  time_trials(bed, &group, n_steps, m);
+  lif_group_close(&group);
+  return fine();
+}
+
+static struct status run_case(const struct lif_bed *bed, const struct way *way, struct measured *m) {
+  const bool active = way->percent > 0;
+  const int64_t n_steps = bed->steps * (active ? 1 : IDLE_REPEATS) + WARM_UP;
+  const bool kicked = active && way->trials;
+  struct lif_stimulus *stimulus = kicked ? lif_bed_kicks(bed, way->percent) : way->drawn;
+  const struct lif_setup setup = {.backend = bed->bench->job.backend->lif,
+                                  .net = &bed->net,
+                                  .first_of_rank = bed->first_of_rank,
+                                  .stimulus = stimulus,
+                                  .n_stimuli = kicked   ? 1
+                                               : active ? (int)n_steps
+                                                        : 0,
+                                  .params = {.threshold = way->trials ? 1 << 29 : INT32_MAX,
+                                             .refractory = active ? REFRACTORY : 0,
+                                             .n_shifts = 1,
+                                             .shift = {active ? ACTIVE_SHIFT : IDLE_SHIFT}},
+                                  .n_threads = bed->bench->job.n_threads,
+                                  .unrecorded = way->unrecorded};
+  const struct status s =
+      way->trials ? run_trials(bed, &setup, way, n_steps, m) : run_alone(bed, &setup, way, n_steps, m);
+  if (kicked) lif_stimulus_free(stimulus), mem_free(stimulus);
+  return s;
+}
+
+/* ---- lines ---- */
+
+static void say(const struct way *way, const char *name, const struct measured *m) {
+  if (way->percent > 0)
+    log_line("%s: %.0f spikes and %.0f events a step, %.3g events/s (best step %.3g); %.1f MB held by a rank",
+             name, m->spikes, m->events, m->events / m->seconds, m->events / m->best,
+             (double)m->held_bytes * 1e-6);
+}
+
+/* What came over the bus, beside what a plain copy moves over it. */
+static void add_bus(const struct lif_bed *bed, const char *name, const struct measured *m, json_t *more) {
+  const double useful = m->host_events * sizeof(struct lif_edge) / m->seconds;
+  const double copy = bed->bench->job.backend->upload_rate();
+  json_object_set_new(more, "host_edge_bytes_per_second", json_real(useful));
+  json_object_set_new(more, "copy_bytes_per_second", json_real(copy));
+  json_object_set_new(more, "share_of_copy", json_real(useful / copy));
+  json_object_set_new(more, "device_edge_bytes", json_integer(bed->net.device_room));
+  if (!bed->bench->job.json && m->host_events > 0)
+    log_line("%s: %.2f GB/s of useful edges from host memory, %.2f GB/s by plain copies: %.0f %%", name,
+             useful * 1e-9, copy * 1e-9, 100 * useful / copy);
+}
+
+/* A quiet step of each rank's share by itself, and so what telling the others costs. */
+static void add_exchange(const struct lif_bed *bed, const struct way *way, const struct measured *m,
+                         json_t *more) {
+  struct comm alone = comm_split(bed->comm, bed->comm->rank, 0);
+  struct lif_bed own = *bed;
+  struct measured by_itself;
+  own.comm = &alone;
+  const struct status s = run_case(&own, way, &by_itself);
+  if (s.code) DIE(s.code, "%s", s.text);
+  comm_free(&alone);
+  const double seconds = bench_slowest(bed->comm, by_itself.seconds);
+  json_object_set_new(more, "alone_seconds", json_real(seconds));
+  json_object_set_new(more, "exchange_seconds", json_real(m->seconds - seconds));
+  if (!bed->bench->job.json)
+    log_line("%s: %.2f us a step, %.2f us without the exchange", way->name, m->seconds * 1e6, seconds * 1e6);
+}
+
+static struct status bench_way(const struct lif_bed *bed, const struct way *way, const char *suffix) {
+  struct measured m;
+  char name[64];
+  snprintf(name, sizeof name, "%s%s", way->name, suffix);
+  TRY(run_case(bed, way, &m));
+  const double n = (double)bed->net.n_global;
+  const double bytes = way->percent > 0 ? 20 * n + 16 * m.events : 8 * n;
+  eidx n_edges = bed->net.n_edges;
+  const struct backend *backend = bed->bench->job.backend;
+  /* On a CPU the process also held the generator and the memory sweep: what counts is the simulation. */
+  int64_t peak = backend == &backend_cpu ? m.held_bytes : backend->peak();
+  comm_sum_i64(bed->comm, &n_edges, 1), comm_max_i64(bed->comm, &peak, 1);
+  struct bench_line line = {.bench = "lif",
+                            .name = name,
+                            .nodes = bed->net.n_global,
+                            .edges = n_edges,
+                            .seconds = m.seconds,
+                            .floor_seconds = bytes / bed->rate,
+                            .bytes = (int64_t)bytes,
+                            .peak_bytes = peak};
+  line.more = json_pack("{s:f, s:f, s:f, s:f, s:I, s:f, s:b, s:i}", "best_seconds", m.best, "spikes_per_step",
+                        m.spikes, "events_per_step", m.events, "events_per_second", m.events / m.seconds,
+                        "held_bytes", (json_int_t)m.held_bytes, "memory_bytes_per_second", bed->rate,
+                        "recorded", !way->unrecorded, "trials", way->trials ? way->trials : 1);
+  if (!bed->bench->job.json) say(way, name, &m);
+  char delays[32];
+  snprintf(delays, sizeof delays, "%d:%d", bed->net.min_delay, bed->net.max_delay);
+  json_object_set_new(line.more, "delays", json_string(delays));
+  if (bed->comm->size > 1) json_object_set_new(line.more, "transport", json_string(bed->comm->via->name));
+  if (bed->comm->size > 1 && !way->alive && way->percent == 0) add_exchange(bed, way, &m, line.more);
+  if (bed->net.on_host) add_bus(bed, name, &m, line.more);
+  bench_print(bed->comm, bed->bench, &line);
+  return fine();
+}
+
+/* The edges elsewhere: in the file, if there is such a net, or in host memory. */
+static struct status bench_streamed(const struct lif_bed *bed, const struct way *way) {
+  struct lif_bed other = *bed;
+  if (bed->device) {
+    other.net.on_host = true;
+    other.net.device_room = bed->net.n_edges * (eidx)sizeof(struct lif_edge) / LIF_BED_HELD;
+  } else if (bed->streamed.stream)
+    other.net = bed->streamed;
+  else
+    return fine();
+  return bench_way(&other, way, "_streamed");
+}
+
+static struct status bench_trials(const struct lif_bed *bed, const struct way *way) {
+  static const int trials[] = {1, 4, 8, 16};
+  for (int i = 0; i < (int)(sizeof trials / sizeof *trials); i++) {
+    struct way together = *way;
+    char suffix[32];
+    together.trials = trials[i];
+    snprintf(suffix, sizeof suffix, "_trials%d", trials[i]);
+    TRY(bench_way(bed, &together, suffix));
+  }
+  return fine();
+}
+
+static struct status bench_ways(const struct lif_bed *bed, const struct way *way) {
+  struct way unrecorded = *way;
+  unrecorded.unrecorded = true;
+  TRY(bench_way(bed, way, ""));
+  if (bed->device) TRY(bench_way(bed, &unrecorded, "_unrecorded"));
+  TRY(bench_streamed(bed, way));
+  return bed->device ? bench_trials(bed, way) : fine();
+}
+
+static struct status bench_active(const struct lif_bed *bed, const char *name, double percent) {
+  const int64_t n_steps = bed->steps + WARM_UP;
+  const struct way way = {.name = name, .percent = percent, .drawn = lif_bed_spikes(bed, n_steps, percent)};
+  const struct status s = bench_ways(bed, &way);
+  for (int64_t k = 0; k < n_steps; k++) lif_stimulus_free(&way.drawn[k]);
+  mem_free(way.drawn);
+  return s;
+}
+
+static struct status bench_all(const struct lif_bed *bed) {
+  const struct way quiet = {.name = "quiet"}, idle = {.name = "idle", .alive = true};
+  TRY(bench_way(bed, &quiet, ""));
+  TRY(bench_way(bed, &idle, ""));
+  TRY(bench_streamed(bed, &idle));
+  if (bed->device) TRY(bench_trials(bed, &idle));
+  TRY(bench_active(bed, "active_1pct", 1));
+  return bench_active(bed, "active_10pct", 10);
+}
+
+static struct status run(const struct comm *world, const struct bench_job *bench) {
+  struct grid grid;
+  if (!bench->job.backend->lif)
+    return failure(EXIT_DEVICE, "bench lif: the %s backend does not simulate; use --device cpu",
+                   bench->job.backend->name);
+  TRY(job_grid(world, &bench->job, world->size, &grid));
+  struct lif_bed bed;
+  struct status s = lif_bed_init(&grid.replica_comm, bench, &bed);
+  if (!s.code) s = bench_all(&bed);
+  lif_bed_free(&bed);
+  job_grid_close(&grid);
+  return s;
+}
+
+const struct bench bench_lif = {"lif", "time per simulated step", run};

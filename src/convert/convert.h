@@ -1,0 +1,142 @@
+/* fascicle convert, in parts: nodes, edges, signs and the account of every row. All ranks read the edge
+ * table, rank 0 does the rest. */
+#ifndef FASCICLE_CONVERT_H
+#define FASCICLE_CONVERT_H
+
+#include "io/graph/connectome.h"
+#include "account.h"
+#include "ids.h"
+#include "core/log.h"
+#include "run/options.h"
+#include "signs.h"
+
+struct convert_options {
+  const char *edges, *nodes, *transmitters, *output, *population;
+  const char *columns, *node_columns, *transmitter_columns;
+  const char *delimiter, *node_delimiter, *transmitter_delimiter;
+  const char *header, *node_header, *transmitter_header;
+  const char *ids; /* auto, numbers, names */
+  /* endpoints, listed, superclass, traced; NULL: listed with a node table, else endpoints */
+  const char *node_rule;
+  const char *signs, *duplicates, *self_loops, *isolated, *zero_weights, *repeated_ids;
+  const char *scale, *overflow, *underflow;
+  struct texts where;
+  int64_t delay, parts;
+  double watchdog;
+  bool merge_kinds, no_order, streamable, packed, force, json;
+};
+
+/* What holds without options. */
+struct convert_options convert_defaults(void);
+
+/* All of it, from the tables to the file. Agreed. */
+struct status convert_tables(const struct comm *comm, const struct convert_options *o);
+
+/* The same from an .scx folder, which brings its own nodes, signs and delays. Local. */
+struct status convert_scx(const struct convert_options *o);
+
+/* ---- nodes ---- */
+
+/* One column of labels: an enumeration in order of arrival; label 0 is "". */
+struct node_labels {
+  char *name;
+  struct ids labels;
+  int64_t n, capacity; /* codes set: one per id so far */
+  uint32_t *code;      /* [n] */
+};
+
+struct nodes {
+  struct ids ids;
+  int n_columns;
+  struct node_labels *column;
+  bool *is_node; /* [n_flags] by the node rule */
+  int64_t n_flags;
+};
+
+/* The column of this name, or NULL. */
+struct node_labels *nodes_column(struct nodes *nodes, const char *name);
+
+/* Read the node table into `nodes` (ids must be initialised) and apply the node rule. */
+struct status nodes_read(const struct convert_options *o, struct nodes *nodes, struct account *account);
+
+/* Read the transmitter table: a column "transmitter" for all ids known so far. */
+struct status transmitters_read(const struct convert_options *o, struct nodes *nodes,
+                                struct account *account);
+
+/* Give every id a flag and a code in each column: ids that edges brought are nodes without labels. */
+void nodes_fill(struct nodes *nodes);
+void nodes_free(struct nodes *nodes);
+
+/* ---- edges ---- */
+
+/* Kept rows. source and target are indices of `ids` while rows are read, node ids after edges_canonical. */
+struct edges {
+  int64_t n, capacity;
+  uint32_t *source, *target;
+  int32_t *weight; /* as in the table, before sign and scale */
+  uint16_t *delay; /* NULL without a delay column */
+};
+
+/* Find out whether ids are numbers or names, from the options or the edge table. */
+struct status edges_ids_are_names(const struct convert_options *o, bool *names);
+
+/* Room for n edges, with or without delays. */
+void edges_reserve(struct edges *edges, int64_t n, bool delay);
+
+/* Stream the edge table; rows are kept or dropped for one reason each. The ranks share the table, and must
+ * know the same nodes; what they read ends up on rank 0. Agreed. */
+struct status edges_read(const struct comm *comm, const struct convert_options *o, struct nodes *nodes,
+                         struct edges *edges, struct account *account);
+
+/* Drop edges whose source has sign 0; `sign` [ids.n], `label` of each for the account. */
+void edges_drop_excluded(struct edges *edges, struct nodes *nodes, const int8_t *sign,
+                         struct account *account);
+
+/* Sort by (target, source, delay) after renaming ends by node_of [ids.n]; adds the edges to `progress` once
+ * for each of SORT_PASSES. */
+enum { SORT_PASSES = 3 };
+void edges_canonical(struct edges *edges, const uint32_t *node_of, int64_t n_nodes,
+                     struct progress *progress);
+
+/* Sum, keep or refuse repeated (source, target[, delay]); sorted edges. */
+struct status edges_merge(const struct convert_options *o, struct edges *edges, struct account *account,
+                          const uint32_t *index_of_node, const struct ids *ids);
+
+void edges_free(struct edges *edges);
+
+/* ---- numbers ---- */
+
+struct scale {
+  int64_t num, den;
+};
+struct status scale_parse(const char *text, struct scale *scale);
+
+/* x * num / den, rounded half to even. Any int32 x, num and den in 1 .. 2^31. */
+int64_t scale_apply(struct scale scale, int64_t x);
+
+/* A batch of a table. */
+struct status next_batch(struct table *table, struct table_batch *batch, struct progress *progress);
+
+/* ---- columns ---- */
+
+/* "key=value" pairs of a column option over the defaults. */
+struct column_choice {
+  char *key;  /* "pre" */
+  char *name; /* of the column; NULL: none by default. A default may name several: "body_pre|pre", in order */
+  bool chosen; /* by the user: then it is one name, and must exist */
+};
+enum { MAX_CHOICES = 32 };
+struct column_choices {
+  int n;
+  struct column_choice item[MAX_CHOICES];
+  bool open; /* further keys are taken: they become node columns */
+  const char *option;
+};
+void choice_default(struct column_choices *c, const char *key, const char *name);
+struct status choices_parse(struct column_choices *c, const char *text);
+void choices_free(struct column_choices *c);
+/* The column of a choice in a table: -1 when it is absent and was not chosen by the user. */
+struct status choice_find(const struct column_choice *choice, const struct table *table, const char *option,
+                          bool required, int *column);
+
+#endif

@@ -1,0 +1,382 @@
+/* From tables to the artifact: the steps of a conversion in order. */
+#include "build.h"
+#include "convert.h"
+#include "core/log.h"
+#include "core/mem.h"
+#include "graph/reorder.h"
+#include "core/watchdog.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct work {
+  const struct convert_options *o;
+  struct nodes nodes;
+  struct edges edges;
+  struct signs signs;
+  bool has_signs;
+  struct account account;
+  struct scale scale;
+  int8_t *sign; /* [ids.n], NULL without transmitters */
+  int64_t n_nodes;
+  uint32_t *index_of_node; /* [n_nodes] */
+  struct connectome graph;
+};
+
+/* ---- signs ---- */
+
+static struct status unknown_label(const struct work *w, const char *label, const char *whose) {
+  return failure(EXIT_INPUT, "%s: no entry for the transmitter '%s'%s; add \"%s\": 1, -1 or \"exclude\"",
+                 w->signs.path, *label ? label : "missing", whose, *label ? label : "missing");
+}
+
+/* Every label that occurs must have an entry, used or not, so that a new one is never overlooked. */
+static struct status check_labels(struct work *w) {
+  const struct node_labels *c = nodes_column(&w->nodes, "transmitter");
+  struct status s = fine();
+  for (int64_t l = 1; l < c->labels.n && !s.code; l++) {
+    char *label = ids_text(&c->labels, (uint32_t)l);
+    if (signs_of(&w->signs, label) == SIGN_UNKNOWN) s = unknown_label(w, label, "");
+    mem_free(label);
+  }
+  return s;
+}
+
+static struct status read_labels(struct work *w) {
+  if (w->o->transmitters) TRY(transmitters_read(w->o, &w->nodes, &w->account));
+  if (!nodes_column(&w->nodes, "transmitter")) {
+    if (!w->o->signs) return fine();
+    return failure(EXIT_USAGE, "--signs: it needs labels: --transmitters FILE, or --node-columns "
+                               "transmitter=COLUMN");
+  }
+  TRY(signs_read(w->o->signs ? w->o->signs : "shiu", &w->signs));
+  w->has_signs = true;
+  return check_labels(w);
+}
+
+/* Signs of all ids, and the edges of excluded sources out. */
+static struct status apply_signs(struct work *w) {
+  if (!w->has_signs) return fine();
+  const struct node_labels *c = nodes_column(&w->nodes, "transmitter");
+  int8_t *of_label = NEW(int8_t, c->labels.n);
+  for (int64_t l = 0; l < c->labels.n; l++) {
+    char *label = ids_text(&c->labels, (uint32_t)l);
+    of_label[l] = (int8_t)signs_of(&w->signs, label);
+    mem_free(label);
+  }
+  w->sign = NEW(int8_t, w->nodes.ids.n);
+  for (int64_t i = 0; i < w->nodes.ids.n; i++) w->sign[i] = of_label[c->code[i]];
+  mem_free(of_label);
+  for (int64_t i = 0; i < w->edges.n; i++) {
+    if (w->sign[w->edges.source[i]] != SIGN_UNKNOWN) continue;
+    char *id = ids_text(&w->nodes.ids, w->edges.source[i]), whose[128];
+    snprintf(whose, sizeof whose, " (no label for id %.60s, which has out-edges)", id);
+    mem_free(id);
+    return unknown_label(w, "", whose);
+  }
+  const int64_t before = w->edges.n;
+  edges_drop_excluded(&w->edges, &w->nodes, w->sign, &w->account);
+  if (before && !w->edges.n)
+    return failure(EXIT_INPUT, "%s: the sign table excludes the source of every edge that was left (%lld)",
+                   w->signs.path, (long long)before);
+  return fine();
+}
+
+/* ---- canonical nodes ---- */
+
+static void leave_isolated_out(struct work *w) {
+  bool *touched = NEW_ZERO(bool, w->nodes.ids.n);
+  for (int64_t i = 0; i < w->edges.n; i++) touched[w->edges.source[i]] = touched[w->edges.target[i]] = true;
+  const bool drop = !strcmp(w->o->isolated, "drop");
+  for (int64_t i = 0; i < w->nodes.ids.n; i++) {
+    if (!w->nodes.is_node[i] || touched[i]) continue;
+    w->account.isolated++;
+    if (drop) w->nodes.is_node[i] = false;
+  }
+  mem_free(touched);
+}
+
+static void number_nodes(struct work *w) {
+  struct progress progress = progress_start("sorting", "edges", 0, (1 + SORT_PASSES) * w->edges.n);
+  leave_isolated_out(w);
+  w->index_of_node = ids_sorted(&w->nodes.ids, w->nodes.is_node, &w->n_nodes);
+  uint32_t *node_of = NEW(uint32_t, w->nodes.ids.n);
+  for (int64_t v = 0; v < w->n_nodes; v++) node_of[w->index_of_node[v]] = (uint32_t)v;
+  progress_add(&progress, w->edges.n);
+  edges_canonical(&w->edges, node_of, w->n_nodes, &progress);
+  progress_wipe();
+  mem_free(node_of);
+}
+
+static void count_by_transmitter(struct work *w) {
+  const struct node_labels *c = nodes_column(&w->nodes, "transmitter");
+  if (!c) return;
+  int64_t *nodes = NEW_ZERO(int64_t, c->labels.n), *edges = NEW_ZERO(int64_t, c->labels.n);
+  for (int64_t v = 0; v < w->n_nodes; v++) nodes[c->code[w->index_of_node[v]]]++;
+  for (int64_t i = 0; i < w->edges.n; i++) edges[c->code[w->index_of_node[w->edges.source[i]]]]++;
+  w->account.nodes_by_transmitter = json_object();
+  w->account.edges_by_transmitter = json_object();
+  int64_t n;
+  uint32_t *order = ids_sorted(&c->labels, NULL, &n);
+  for (int64_t i = 0; i < n; i++) {
+    char *label = ids_text(&c->labels, order[i]);
+    const char *shown = *label ? label : "missing";
+    json_object_set_new(w->account.nodes_by_transmitter, shown, json_integer(nodes[order[i]]));
+    json_object_set_new(w->account.edges_by_transmitter, shown, json_integer(edges[order[i]]));
+    mem_free(label);
+  }
+  mem_free(order), mem_free(nodes), mem_free(edges);
+}
+
+/* ---- the artifact's arrays ---- */
+
+/* Labels in byte order with "" first; codes follow. */
+static void add_label_column(struct work *w, const struct node_labels *from, struct node_column *to) {
+  int64_t n;
+  uint32_t *order = ids_sorted(&from->labels, NULL, &n), *rank = NEW(uint32_t, n);
+  bool *used = NEW_ZERO(bool, n);
+  for (int64_t v = 0; v < w->n_nodes; v++) used[from->code[w->index_of_node[v]]] = true;
+  *to = (struct node_column){
+      .name = mem_string(from->name), .label = NEW(char *, n), .code = NEW(uint32_t, w->n_nodes)};
+  for (int64_t i = 0; i < n; i++) {
+    if (i && !used[order[i]]) continue;
+    rank[order[i]] = (uint32_t)to->n_labels;
+    to->label[to->n_labels++] = ids_text(&from->labels, order[i]);
+  }
+  for (int64_t v = 0; v < w->n_nodes; v++) to->code[v] = rank[from->code[w->index_of_node[v]]];
+  mem_free(order), mem_free(rank), mem_free(used);
+}
+
+static void add_columns(struct work *w) {
+  struct connectome *g = &w->graph;
+  g->column = NEW_ZERO(struct node_column, w->nodes.n_columns + 1);
+  for (int i = 0; i < w->nodes.n_columns; i++)
+    add_label_column(w, &w->nodes.column[i], &g->column[g->n_columns++]);
+  if (!w->sign) return;
+  struct node_column *c = &g->column[g->n_columns++];
+  *c = (struct node_column){.name = mem_string("sign"), .i64 = NEW(int64_t, w->n_nodes)};
+  for (int64_t v = 0; v < w->n_nodes; v++)
+    c->i64[v] = w->sign[w->index_of_node[v]] == SIGN_UNKNOWN ? 0 : w->sign[w->index_of_node[v]];
+}
+
+static void add_ids(struct work *w) {
+  struct connectome *g = &w->graph;
+  g->n_nodes = w->n_nodes;
+  g->body_id = NEW(uint64_t, w->n_nodes);
+  if (w->nodes.ids.names) g->name = NEW(char *, w->n_nodes);
+  for (int64_t v = 0; v < w->n_nodes; v++) {
+    g->body_id[v] = w->nodes.ids.names ? (uint64_t)v : w->nodes.ids.id[w->index_of_node[v]];
+    if (g->name) g->name[v] = ids_text(&w->nodes.ids, w->index_of_node[v]);
+  }
+}
+
+static struct status bad_impulse(const struct work *w, int64_t i, int64_t impulse) {
+  char *pre = ids_text(&w->nodes.ids, w->index_of_node[w->edges.source[i]]);
+  char *post = ids_text(&w->nodes.ids, w->index_of_node[w->edges.target[i]]);
+  const struct status s = failure(
+      EXIT_INPUT, "%s: edge %s -> %s: weight %d scaled by %lld/%lld is %lld, which %s", w->o->edges, pre,
+      post, w->edges.weight[i], (long long)w->scale.num, (long long)w->scale.den, (long long)impulse,
+      impulse ? "does not fit 16 bits; choose a smaller --scale, or --overflow saturate"
+              : "loses the edge; choose a larger --scale, or --underflow keep");
+  mem_free(pre), mem_free(post);
+  return s;
+}
+
+/* impulse = weight x sign x num / den, half to even; count = |weight|. */
+static struct status add_edges(struct work *w) {
+  struct connectome *g = &w->graph;
+  const bool saturate = !strcmp(w->o->overflow, "saturate"), lose = !strcmp(w->o->underflow, "keep");
+  const int64_t n = g->n_edges = w->edges.n;
+  g->impulse = NEW(int16_t, n);
+  for (int64_t i = 0; i < n; i++) {
+    const int sign = w->sign ? w->sign[w->index_of_node[w->edges.source[i]]] : 1;
+    int64_t x = scale_apply(w->scale, w->edges.weight[i]) * sign;
+    if (x == 0 && w->edges.weight[i]) {
+      if (!lose) return bad_impulse(w, i, x);
+      w->account.scaled_to_zero++;
+    }
+    if (x < INT16_MIN || x > INT16_MAX) {
+      if (!saturate) return bad_impulse(w, i, x);
+      w->account.saturated++;
+      x = x < 0 ? INT16_MIN : INT16_MAX;
+    }
+    g->impulse[i] = (int16_t)x;
+  }
+  g->count = (uint32_t *)w->edges.weight; /* same width; becomes |weight| in place */
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t x = w->edges.weight[i]; /* -INT32_MAX .. INT32_MAX */
+    g->count[i] = (uint32_t)(x < 0 ? -x : x);
+    w->account.negative += x < 0 && w->sign;
+  }
+  g->source = w->edges.source, g->target = w->edges.target, g->delay = w->edges.delay;
+  g->constant_delay = (uint16_t)(w->o->delay ? w->o->delay : 1);
+  w->edges = (struct edges){0};
+  return fine();
+}
+
+static struct status add_order(struct work *w) {
+  struct connectome *g = &w->graph;
+  if (w->o->no_order || !g->n_nodes) return fine();
+  const double start = seconds_now();
+  TRY(ordering_apply(g, (int)w->o->parts, ORDERING_SEED));
+  log_line("order: %s, %d parts, %lld of %lld edges cut, %.3g s", g->order_method, g->n_blocks,
+           (long long)g->order_cut, (long long)g->n_edges, seconds_now() - start);
+  return fine();
+}
+
+/* ---- what is said about it ---- */
+
+static json_t *rules_json(const struct work *w) {
+  const struct convert_options *o = w->o;
+  json_t *rules =
+      json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:I, s:I}", "node_rule",
+                o->node_rule, "ids", w->nodes.ids.names ? "names" : "numbers", "duplicates", o->duplicates,
+                "self_loops", o->self_loops, "isolated", o->isolated, "zero_weights", o->zero_weights,
+                "repeated_ids", o->repeated_ids, "labels_and_names", "outer blanks do not count",
+                "merge_kinds", o->merge_kinds, "overflow", o->overflow, "underflow", o->underflow,
+                "scale_num", (json_int_t)w->scale.num, "scale_den", (json_int_t)w->scale.den);
+  json_t *where = json_array();
+  for (int i = 0; i < o->where.n; i++) json_array_append_new(where, json_string(o->where.item[i]));
+  json_object_set_new(rules, "where", where);
+  if (!w->graph.delay) json_object_set_new(rules, "delay_steps", json_integer(w->graph.constant_delay));
+  if (w->has_signs) {
+    json_object_set(rules, "signs", w->signs.json);
+    json_object_set_new(rules, "signs_sha256", json_string(w->signs.sha256));
+  }
+  return rules;
+}
+
+static json_t *result_json(const struct work *w) {
+  const struct account *a = &w->account;
+  json_t *r =
+      json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "nodes", (json_int_t)w->graph.n_nodes,
+                "edges", (json_int_t)w->graph.n_edges, "isolated_nodes", (json_int_t)a->isolated,
+                "self_loops", (json_int_t)a->self_loops, "merged_pairs", (json_int_t)a->merged_pairs,
+                "merged_rows", (json_int_t)a->merged_rows, "parallel_edges", (json_int_t)a->parallel_edges,
+                "saturated", (json_int_t)a->saturated, "scaled_to_zero", (json_int_t)a->scaled_to_zero);
+  int64_t sum = 0;
+  for (int64_t i = 0; i < w->graph.n_edges; i++) sum += w->graph.count[i];
+  json_object_set_new(r, "weight_sum", json_integer(sum));
+  if (a->nodes_by_transmitter) json_object_set(r, "nodes_by_transmitter", a->nodes_by_transmitter);
+  if (a->edges_by_transmitter) json_object_set(r, "edges_by_transmitter", a->edges_by_transmitter);
+  return r;
+}
+
+static json_t *facts_json(const struct work *w) {
+  return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "program", "fascicle convert", "version", BUILD_VERSION,
+                   "commit", BUILD_COMMIT, "inputs", account_inputs_json(&w->account), "rules", rules_json(w),
+                   "result", result_json(w));
+}
+
+static void warn(const struct work *w) {
+  const int64_t mixed = ids_mixed_blanks(&w->nodes.ids);
+  if (mixed)
+    log_warning("%lld names occur with different outer blanks and were taken as one each", (long long)mixed);
+  if (w->account.saturated) log_warning("%lld impulses were saturated", (long long)w->account.saturated);
+  if (w->account.scaled_to_zero)
+    log_warning("%lld weights that are not 0 scaled to 0", (long long)w->account.scaled_to_zero);
+  if (w->account.negative)
+    log_warning("%lld weights are below 0 and were multiplied by the sign of their transmitter as well",
+                (long long)w->account.negative);
+  if (w->graph.n_edges == 0) log_warning("the graph has no edges");
+}
+
+static void print_by_transmitter(const char *what, const json_t *counts) {
+  const char *label;
+  json_t *count;
+  printf("  %s by %stransmitter:", what, strcmp(what, "edges") ? "" : "their source's ");
+  json_object_foreach((json_t *)counts, label, count)
+      printf(" %s %lld", label, (long long)json_integer_value(count));
+  printf("\n");
+}
+
+static void print_result(const struct work *w) {
+  const struct account *a = &w->account;
+  account_print(a);
+  if (a->merged_pairs)
+    printf("  %lld pair%s repeated, weights summed (%lld rows merged)\n", (long long)a->merged_pairs,
+           a->merged_pairs == 1 ? "" : "s", (long long)a->merged_rows);
+  if (a->parallel_edges) printf("  %lld parallel edges kept\n", (long long)a->parallel_edges);
+  printf("%s: %lld nodes by rule '%s' (%lld without an edge%s), %lld edges, %lld self-loops\n", w->o->output,
+         (long long)w->graph.n_nodes, w->o->node_rule, (long long)a->isolated,
+         strcmp(w->o->isolated, "drop") ? "" : ", left out", (long long)w->graph.n_edges,
+         (long long)a->self_loops);
+  if (w->has_signs)
+    printf("  signs: %s (%s)\n", w->signs.path,
+           json_string_value(json_object_get(w->signs.json, "citation"))
+               ? json_string_value(json_object_get(w->signs.json, "citation"))
+               : "no citation");
+  if (a->nodes_by_transmitter) print_by_transmitter("nodes", a->nodes_by_transmitter);
+  if (a->edges_by_transmitter) print_by_transmitter("edges", a->edges_by_transmitter);
+}
+
+static void tell(const struct work *w, json_t *facts) {
+  warn(w);
+  if (!w->o->json) {
+    print_result(w);
+    return;
+  }
+  json_object_set_new(facts, "output", json_string(w->o->output));
+  json_print(facts);
+}
+
+/* ---- the steps ---- */
+
+/* Steps without a count of their own that take a minute when the graph is large. */
+static void say_phase(const struct work *w, const char *what) {
+  enum { LARGE = 10000000 };
+  const int64_t n = w->edges.n + w->graph.n_edges;
+  if (n >= LARGE) log_line("%s %lld edges", what, (long long)n);
+}
+
+/* What all ranks do: the nodes on each, the edges from all. Agreed. */
+static struct status read_tables(const struct comm *comm, struct work *w) {
+  bool names;
+  TRY(scale_parse(w->o->scale, &w->scale));
+  TRY(agree(comm, edges_ids_are_names(w->o, &names)));
+  ids_init(&w->nodes.ids, names);
+  if (w->o->nodes) TRY(agree(comm, nodes_read(w->o, &w->nodes, &w->account)));
+  /* Labels come first where the nodes are known, so that a label without a sign is found in seconds. */
+  const bool nodes_known = strcmp(w->o->node_rule, "endpoints") != 0;
+  if (nodes_known) TRY(agree(comm, comm->rank == 0 ? read_labels(w) : fine()));
+  TRY(edges_read(comm, w->o, &w->nodes, &w->edges, &w->account));
+  return nodes_known || comm->rank > 0 ? fine() : read_labels(w);
+}
+
+/* Rank 0: from rows to the file. */
+static struct status make_graph(struct work *w) {
+  ids_seal(&w->nodes.ids);
+  TRY(apply_signs(w));
+  account_check(&w->account);
+  say_phase(w, "sorting");
+  number_nodes(w);
+  TRY(edges_merge(w->o, &w->edges, &w->account, w->index_of_node, &w->nodes.ids));
+  count_by_transmitter(w);
+  w->graph.population = mem_string(w->o->population);
+  add_ids(w);
+  add_columns(w);
+  TRY(add_edges(w));
+  TRY(add_order(w));
+  json_t *facts = facts_json(w);
+  w->graph.provenance = json_line_kept(facts);
+  w->graph.packed = w->o->packed;
+  say_phase(w, "writing");
+  struct status s = connectome_write(&w->graph, w->o->output, w->o->streamable, w->o->force);
+  if (!s.code) tell(w, facts);
+  json_decref(facts);
+  return s;
+}
+
+struct status convert_tables(const struct comm *comm, const struct convert_options *o) {
+  struct work w = {.o = o};
+  struct status s = read_tables(comm, &w);
+  watchdog_pause("making the graph");
+  if (comm->rank == 0 && !s.code) s = make_graph(&w);
+  nodes_free(&w.nodes), edges_free(&w.edges), account_free(&w.account);
+  if (w.has_signs) signs_free(&w.signs);
+  mem_free(w.sign), mem_free(w.index_of_node);
+  connectome_free(&w.graph);
+  comm_wait_for_all(comm);
+  watchdog_resume();
+  return agree(comm, s);
+}

@@ -1,0 +1,281 @@
+/* The node table and the transmitter table. */
+#include "convert.h"
+#include "core/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct node_labels *nodes_column(struct nodes *nodes, const char *name) {
+  for (int i = 0; i < nodes->n_columns; i++)
+    if (!strcmp(nodes->column[i].name, name)) return &nodes->column[i];
+  return NULL;
+}
+
+/* The label of one node: a counted string. */
+static char *label_of(const struct node_labels *column, uint32_t index) {
+  return ids_text(&column->labels, column->code[index]);
+}
+
+static struct node_labels *add_column(struct nodes *nodes, const char *name) {
+  nodes->column = mem_grow(nodes->column, nodes->n_columns + 1, sizeof *nodes->column);
+  struct node_labels *c = &nodes->column[nodes->n_columns++];
+  *c = (struct node_labels){.name = mem_string(name)};
+  ids_init(&c->labels, true);
+  ids_name(&c->labels, "", 0, true); /* label 0: missing */
+  return c;
+}
+
+static void push_code(struct node_labels *c, uint32_t code) {
+  if (c->n == c->capacity) {
+    c->capacity = c->capacity ? 2 * c->capacity : 1024;
+    c->code = mem_grow(c->code, c->capacity, sizeof *c->code);
+  }
+  c->code[c->n++] = code;
+}
+
+void nodes_fill(struct nodes *nodes) {
+  const int64_t n = nodes->ids.n;
+  for (int i = 0; i < nodes->n_columns; i++)
+    while (nodes->column[i].n < n) push_code(&nodes->column[i], 0);
+  if (nodes->n_flags == n) return;
+  nodes->is_node = mem_grow(nodes->is_node, n, sizeof *nodes->is_node);
+  memset(nodes->is_node + nodes->n_flags, true, (size_t)(n - nodes->n_flags));
+  nodes->n_flags = n;
+}
+
+void nodes_free(struct nodes *nodes) {
+  for (int i = 0; i < nodes->n_columns; i++) {
+    ids_free(&nodes->column[i].labels);
+    mem_free(nodes->column[i].name), mem_free(nodes->column[i].code);
+  }
+  ids_free(&nodes->ids);
+  mem_free(nodes->column), mem_free(nodes->is_node);
+  *nodes = (struct nodes){0};
+}
+
+/* ---- reading a table keyed by id ---- */
+
+/* A table whose rows give one code per column to the id in its first wanted column. */
+struct keyed {
+  const struct convert_options *o;
+  struct nodes *nodes;
+  struct table *table;
+  struct input_account *account;
+  int first_column, n_columns; /* in nodes->column */
+  int n_labels;                /* text columns wanted after the id */
+  bool fall_back;              /* one column, from the first label that is not empty */
+  bool may_add;                /* ids that are not known become nodes */
+  bool *seen;                  /* [ids.n], when nothing is added */
+  int same, other, unknown;    /* reasons */
+};
+
+static uint32_t code_of(struct keyed *k, const struct table_batch *b, int column, int64_t row) {
+  struct ids *labels = &k->nodes->column[k->first_column + column].labels;
+  uint32_t code = 0;
+  for (int l = k->fall_back ? 0 : column; l < (k->fall_back ? k->n_labels : column + 1) && !code; l++) {
+    const struct span s = table_text(&b->column[1 + l], row);
+    code = ids_name(labels, s.at, s.n, true);
+  }
+  return code;
+}
+
+static struct status differing(const struct keyed *k, uint32_t index, int64_t row, int column,
+                               uint32_t code) {
+  const struct node_labels *c = &k->nodes->column[k->first_column + column];
+  char *id = ids_text(&k->nodes->ids, index), *old = label_of(c, index), *new = ids_text(&c->labels, code);
+  const struct status s =
+      failure(EXIT_INPUT,
+              "%s: row %lld: id %s occurs again with %s '%s', before it was '%s'; choose with --repeated-ids "
+              "first or last",
+              table_path(k->table), (long long)row, id, c->name, new, old);
+  mem_free(id), mem_free(old), mem_free(new);
+  return s;
+}
+
+/* A row for an id that already has codes. */
+static struct status take_repeat(struct keyed *k, uint32_t index, int64_t row, const uint32_t *code) {
+  int differs = -1;
+  for (int c = k->n_columns - 1; c >= 0; c--)
+    if (k->nodes->column[k->first_column + c].code[index] != code[c]) differs = c;
+  if (differs < 0) return k->account->reason[k->same].rows++, fine();
+  const char *policy = k->o->repeated_ids;
+  if (!strcmp(policy, "refuse")) return differing(k, index, row, differs, code[differs]);
+  if (k->other < 0)
+    k->other = account_reason(k->account, "the id occurs with other values; the %s row was taken", policy);
+  k->account->reason[k->other].rows++;
+  if (!strcmp(policy, "last"))
+    for (int c = 0; c < k->n_columns; c++) k->nodes->column[k->first_column + c].code[index] = code[c];
+  return fine();
+}
+
+static struct status take_keyed_row(struct keyed *k, const struct table_batch *b, int64_t i) {
+  struct ids *ids = &k->nodes->ids;
+  const int64_t before = ids->n;
+  uint32_t index, code[MAX_CHOICES];
+  if (ids->names) {
+    const struct span s = span_trim(table_text(&b->column[0], i));
+    if (!s.n)
+      return failure(EXIT_INPUT, "%s: row %lld: the id is empty", table_path(k->table),
+                     (long long)(b->first_row + i));
+    const struct span raw = table_text(&b->column[0], i);
+    index = ids_name(ids, raw.at, raw.n, k->may_add);
+  } else {
+    index = ids_number(ids, b->column[0].id[i], k->may_add);
+  }
+  if (index == NO_INDEX || (!k->may_add && !k->nodes->is_node[index]))
+    return k->account->reason[k->unknown].rows++, fine();
+  for (int c = 0; c < k->n_columns; c++) code[c] = code_of(k, b, c, i);
+  if (k->may_add ? ids->n == before : k->seen[index]) return take_repeat(k, index, b->first_row + i, code);
+  for (int c = 0; c < k->n_columns; c++) {
+    struct node_labels *column = &k->nodes->column[k->first_column + c];
+    if (k->may_add)
+      push_code(column, code[c]);
+    else
+      column->code[index] = code[c];
+  }
+  if (!k->may_add) k->seen[index] = true;
+  k->account->kept++;
+  return fine();
+}
+
+static struct status read_keyed(struct keyed *k, const char *what) {
+  struct progress progress = progress_start(what, "bytes", 0, table_facts(k->table)->bytes);
+  k->same = account_reason(k->account, "identical repeat of an id");
+  k->other = -1;
+  struct table_batch b = {.n = 1};
+  while (b.n) {
+    TRY(next_batch(k->table, &b, &progress));
+    for (int64_t i = 0; i < b.n; i++) TRY(take_keyed_row(k, &b, i));
+  }
+  account_table(k->account, k->table);
+  return fine();
+}
+
+/* ---- the node table ---- */
+
+static struct status choose_node_columns(struct keyed *k, struct column_choices *choices) {
+  struct table_want want[MAX_CHOICES];
+  int n = 1;
+  want[0].kind = k->nodes->ids.names ? TABLE_TEXT : TABLE_ID;
+  TRY(choice_find(&choices->item[0], k->table, choices->option, true, &want[0].column));
+  json_object_set_new(k->account->columns, "id", json_string(table_column_name(k->table, want[0].column)));
+  k->first_column = k->nodes->n_columns;
+  for (int i = 1; i < choices->n; i++) {
+    const struct column_choice *c = &choices->item[i];
+    if (!strcmp(c->key, "sign") || is_reserved_column(c->key) || strchr(c->key, '/'))
+      return failure(EXIT_USAGE,
+                     "--%s: the name '%s' is taken by the file format; choose another, such as cell_%s",
+                     choices->option, c->key, c->key);
+    TRY(choice_find(c, k->table, choices->option, false, &want[n].column));
+    if (want[n].column < 0) continue;
+    want[n++].kind = TABLE_TEXT;
+    add_column(k->nodes, c->key);
+    json_object_set_new(k->account->columns, c->key,
+                        json_string(table_column_name(k->table, want[n - 1].column)));
+  }
+  k->n_labels = k->n_columns = n - 1;
+  return table_select(k->table, want, n);
+}
+
+/* Superclass or status decides; the label must have been read. */
+static struct status apply_rule(const struct convert_options *o, struct keyed *k) {
+  struct nodes *nodes = k->nodes;
+  nodes_fill(nodes);
+  const bool traced = !strcmp(o->node_rule, "traced");
+  if (!traced && strcmp(o->node_rule, "superclass")) return fine();
+  const char *name = traced ? "status" : "superclass";
+  struct node_labels *column = nodes_column(nodes, name);
+  if (!column)
+    return failure(EXIT_USAGE,
+                   "%s: --node-rule %s needs the column '%s', which the table does not have; name it: "
+                   "--node-columns %s=COLUMN",
+                   table_path(k->table), o->node_rule, name, name);
+  const uint32_t wanted = traced ? ids_name(&column->labels, "Traced", 6, false) : 0;
+  const int reason = account_reason(k->account, traced ? "status is not Traced" : "no superclass");
+  for (int64_t i = 0; i < nodes->ids.n; i++) {
+    nodes->is_node[i] = traced ? column->code[i] == wanted : column->code[i] != 0;
+    if (nodes->is_node[i]) continue;
+    k->account->kept--;
+    k->account->reason[reason].rows++;
+  }
+  if (k->account->kept == 0)
+    return failure(EXIT_INPUT, "%s: none of its %lld rows is a neuron by --node-rule %s",
+                   table_path(k->table), (long long)table_facts(k->table)->rows, o->node_rule);
+  return fine();
+}
+
+static struct status read_nodes(const struct convert_options *o, struct keyed *k,
+                                struct column_choices *choices) {
+  const struct table_format format = {o->node_delimiter, o->node_header, "--node-delimiter"};
+  TRY(table_open(o->nodes, &format, &k->table));
+  const bool header = table_has_header(k->table);
+  choice_default(choices, "id", header ? "bodyId|root_id" : "1");
+  choice_default(choices, "type", header ? "type|primary_type" : NULL);
+  choice_default(choices, "side", header ? "somaSide|side" : NULL);
+  choice_default(choices, "superclass", header ? "superclass|super_class" : NULL);
+  choice_default(choices, "status", header ? "status" : NULL);
+  TRY(choices_parse(choices, o->node_columns));
+  TRY(choose_node_columns(k, choices));
+  TRY(read_keyed(k, "nodes"));
+  return apply_rule(o, k);
+}
+
+struct status nodes_read(const struct convert_options *o, struct nodes *nodes, struct account *account) {
+  struct keyed k = {.o = o, .nodes = nodes, .may_add = true, .account = account_input(account, "nodes")};
+  struct column_choices choices = {.open = true, .option = "node-columns"};
+  const struct status s = read_nodes(o, &k, &choices);
+  choices_free(&choices);
+  table_close(k.table);
+  return s;
+}
+
+/* ---- the transmitter table ---- */
+
+static struct status choose_label_columns(struct keyed *k, struct column_choices *choices) {
+  struct table_want want[MAX_CHOICES];
+  int n = 0;
+  for (int i = 0; i < choices->n; i++) {
+    TRY(choice_find(&choices->item[i], k->table, choices->option, i < 2, &want[n].column));
+    if (want[n].column < 0) continue;
+    want[n++].kind = i || k->nodes->ids.names ? TABLE_TEXT : TABLE_ID;
+    json_object_set_new(k->account->columns, choices->item[i].key,
+                        json_string(table_column_name(k->table, want[n - 1].column)));
+  }
+  k->n_labels = n - 1;
+  k->n_columns = 1;
+  k->fall_back = true;
+  k->first_column = k->nodes->n_columns;
+  add_column(k->nodes, "transmitter");
+  nodes_fill(k->nodes);
+  return table_select(k->table, want, n);
+}
+
+static struct status read_transmitters(const struct convert_options *o, struct keyed *k,
+                                       struct column_choices *choices) {
+  const struct table_format format = {o->transmitter_delimiter, o->transmitter_header,
+                                      "--transmitter-delimiter"};
+  TRY(table_open(o->transmitters, &format, &k->table));
+  const bool header = table_has_header(k->table);
+  choice_default(choices, "id", header ? "body|bodyId|root_id" : "1");
+  choice_default(choices, "label", header ? "consensus_nt|consensusNt|nt_type" : "2");
+  choice_default(choices, "label2", NULL);
+  choice_default(choices, "label3", NULL);
+  TRY(choices_parse(choices, o->transmitter_columns));
+  TRY(choose_label_columns(k, choices));
+  k->unknown = account_reason(k->account, "no such node");
+  k->seen = NEW_ZERO(bool, k->nodes->ids.n);
+  return read_keyed(k, "transmitters");
+}
+
+struct status transmitters_read(const struct convert_options *o, struct nodes *nodes,
+                                struct account *account) {
+  if (nodes_column(nodes, "transmitter"))
+    return failure(EXIT_USAGE, "--transmitters: --node-columns already names a transmitter column; give one");
+  struct keyed k = {.o = o, .nodes = nodes, .account = account_input(account, "transmitters")};
+  struct column_choices choices = {.option = "transmitter-columns"};
+  const struct status s = read_transmitters(o, &k, &choices);
+  choices_free(&choices);
+  mem_free(k.seen);
+  table_close(k.table);
+  return s;
+}

@@ -1,0 +1,157 @@
+/* Bytes of a rank, item by item. Each item says which arrays it stands for; tests hold the sums against
+ * measured peaks. */
+#include "kernels/interface/backends.h"
+#include "contract/lif_launch.h"
+#include "contract/lif_pace.h"
+#include "core/log.h"
+#include "core/numbers.h"
+#include "cost.h"
+
+static void add(struct plan_memory *m, const char *name, int64_t bytes) {
+  if (bytes <= 0) return;
+  m->item[m->n++] = (struct plan_item){name, bytes};
+  m->total += bytes;
+}
+
+/* What does not depend on where the edges are. `loading`: bytes held only until the net is there. */
+static void add_neurons(struct plan_memory *m, const struct plan_graph *g, const struct plan_share *s,
+                        int64_t recorded, int64_t loading) {
+  const int64_t n = g->n_nodes, own = s->n_own, slots = g->max_delay;
+  add(m, "neuron table", 8 * n + 4 * n + 8 * own); /* body ids, types, ids of own rows */
+  add(m, "potential and counter", 6 * own);
+  add(m, "delay ring", slots * (g->wide ? 8 : 4) * own);
+  const int64_t moving = 6 * own + 8 * slots * own + 12 * own; /* a checkpoint's state in and out */
+  add(m, "recorded spikes", recorded);
+  add(m, "loading or checkpoint, whichever is larger", most_i64(loading - 6 * own - slots * 4 * own, moving));
+}
+
+struct plan_memory plan_simulate_memory(const struct plan_graph *g, const struct plan_share *s,
+                                        int64_t recorded) {
+  const int64_t n = g->n_nodes, own = s->n_own, slice = 1 << 20;
+  struct plan_memory m = {0};
+  add(&m, "edges by source", 8 * (s->near + s->far));           /* target, weight, delay */
+  add(&m, "offsets by source", 8 * (n + 2));                    /* of every neuron anywhere */
+  add_neurons(&m, g, s, recorded, 4 * n + 8 * slice + 8 * own); /* row_of_node, three slices, row_ptr */
+  return m;
+}
+
+struct plan_memory plan_streamed_memory(const struct plan_graph *g, const struct plan_share *s,
+                                        int64_t recorded, int64_t held) {
+  const int64_t n = g->n_nodes, own = s->n_own;
+  struct plan_memory m = {0};
+  add(&m, "edges held at a time", held);
+  add(&m, "offsets by source",
+      8 * (n + 1) + 16 * n); /* of every neuron anywhere: in the file, among those held */
+  add(&m, "in-edges of own rows", 8 * (own + 1)); /* numbers: threads share the work by them */
+  add_neurons(&m, g, s, recorded, 5 * n);         /* node_of_row, and a check of it */
+  return m;
+}
+
+int64_t plan_held(const struct plan_graph *g, const struct plan_share *s, int64_t recorded, int64_t limit) {
+  const int64_t left = limit - plan_streamed_memory(g, s, recorded, 0).total;
+  const int64_t all = 8 * (s->near + s->far) + PLAN_LEAST_HELD;
+  return most_i64(left < all ? left : all, PLAN_LEAST_HELD);
+}
+
+struct plan_memory plan_device_memory(const struct plan_graph *g, const struct plan_share *s, int trials,
+                                      int64_t edge_bytes) {
+  const int64_t n = g->n_nodes, own = s->n_own, all_edges = 8 * (s->near + s->far);
+  const int64_t words = (own + 31) / 32, slots = g->max_delay + g->min_delay;
+  const int64_t width = trials == 1 ? own : 32 * words * trials; /* neurons of all trials */
+  const int64_t steps = LIF_LEGS * (int64_t)lif_leg_steps(own, trials, g->min_delay) * trials;
+  struct plan_memory m = {0};
+  if (edge_bytes < 0)
+    add(&m, "edges by source", all_edges);
+  else
+    add(&m, "edges kept on the device", edge_bytes < all_edges ? edge_bytes : all_edges);
+  add(&m, "offsets by source", 8 * (n + 1));
+  if (edge_bytes >= 0) add(&m, "where kept rows are", 8 * n);
+  add(&m, "ids of own rows", 8 * own);
+  add(&m, "potential and counter", 6 * width);
+  add(&m, "delay ring", slots * (g->wide ? 8 : 4) * width);
+  add(&m, "who fired, step by step", steps * (4 * words + 4 * own + 4)); /* bit masks, lists, counts */
+  if (g->parts > 1) add(&m, "words from other ranks", 8 * g->parts * words * lif_pace_window(g->min_delay));
+  return m;
+}
+
+/* The share of the input (or output) neurons: even, rounded up. */
+static lidx part_of(int64_t total, int parts) {
+  return (lidx)((total + parts - 1) / parts);
+}
+
+/* Where the work is done. */
+static void add_recurrence(struct plan_memory *m, const struct backend *backend, const struct plan_graph *g,
+                           const struct plan_share *s, const struct plan_training *t) {
+  const eidx edges = s->near + s->far;
+  const int64_t n = g->n_nodes, own = s->n_own, halo = s->n_halo;
+  struct graph graph = {.n_global = n, .n_own = (lidx)own, .n_halo = (lidx)halo};
+  graph.near = (struct csr){.n_rows = (lidx)own, .n_edges = s->near};
+  graph.far = (struct csr){.n_rows = (lidx)own, .n_edges = s->far};
+  const struct recur_net net = {.graph = &graph,
+                                .n_in = part_of(t->n_input, g->parts),
+                                .n_out = part_of(t->n_output, g->parts),
+                                .shape = t->shape,
+                                .mixed = t->mixed,
+                                .want_gradient = true};
+  const struct model_shape model = {.vocabulary = t->vocabulary,
+                                    .embedding = t->embedding,
+                                    .batch = t->shape.batch,
+                                    .steps = t->shape.steps,
+                                    .n_edges = edges,
+                                    .n_own = (lidx)own,
+                                    .n_in = net.n_in,
+                                    .n_out = net.n_out,
+                                    .adds_bias = true};
+  const int64_t k = (int64_t)t->shape.steps * t->shape.microsteps, row = 4ll * t->shape.batch;
+  const int64_t states = (k + 1) * own * row, halo_states = (k + 1) * halo * row;
+  add(m, "saved states, own rows", states);
+  add(m, "saved states, halo rows", halo_states);
+  add(m, "edges, values, gradients of the recurrence", backend->recur->bytes(&net) - states - halo_states);
+  add(m, "parameters, gradients, moments", backend->model->bytes(&model, true));
+}
+
+/* Where the graph is read and checkpoints are written. */
+static void add_reading(struct plan_memory *m, const struct plan_graph *g, const struct plan_share *s,
+                        const struct plan_training *t) {
+  const int64_t edges = s->near + s->far, own = s->n_own;
+  add(m, "graph by target, places in the file", (4 + 8) * edges + 16 * (own + 1) + 12 * s->n_halo);
+  add(m, "neuron tables", (4 + 8) * g->n_nodes + 12 * own);
+  add(m, "text and window", 4 * t->characters + 8ll * t->shape.batch * t->shape.steps);
+}
+
+struct plan_memory plan_train_memory(const struct backend *backend, const struct plan_graph *g,
+                                     const struct plan_share *s, const struct plan_training *t) {
+  struct plan_memory m = {0};
+  add_recurrence(&m, backend, g, s, t);
+  add_reading(&m, g, s, t);
+  add(&m, "a checkpoint's array on its way", 8 * (s->near + s->far));
+  return m;
+}
+
+struct plan_memory plan_train_device_memory(const struct backend *backend, const struct plan_graph *g,
+                                            const struct plan_share *s, const struct plan_training *t) {
+  const bool counts = backend->recur && backend->model; /* a program without CUDA does not */
+  const int64_t row = 4ll * t->shape.batch;
+  struct plan_memory m = {0};
+  add_recurrence(&m, counts ? backend : &backend_cpu, g, s, t);
+  add(&m, "rows on their way between parts", (g->all ? 1 : 2) * row * s->n_halo + 4 * s->n_halo);
+  if (t->replicas > 1) add(&m, "sums over replicas", 4 * (s->near + s->far));
+  return m;
+}
+
+struct plan_memory plan_train_host_memory(const struct plan_graph *g, const struct plan_share *s,
+                                          const struct plan_training *t) {
+  struct plan_memory m = {0};
+  add_reading(&m, g, s, t);
+  add(&m, "tables on their way to the GPU", 16 * (s->near + s->far) + 16 * (s->n_own + s->n_halo));
+  return m;
+}
+
+void plan_check(const struct plan_memory *predicted, int64_t spare, int64_t measured) {
+  const double low = 0.9 * (double)(predicted->total - spare),
+               high = 1.1 * (double)(predicted->total + spare);
+  if (measured < PLAN_CHECKED) return;
+  if ((double)measured >= low && (double)measured <= high) return;
+  log_warning("memory: the peak of this rank was %lld bytes, `fascicle plan` says %lld", (long long)measured,
+              (long long)predicted->total);
+}

@@ -1,0 +1,49 @@
+/* How users name neurons. A SELECT is "all" or an object with one or more of
+ *
+ *   {"body_ids": [10001, "720575940661339777"], "names": ["AVAL"], "types": ["DNg13"], "indices": [0, 5]}
+ *
+ * (their union). body_ids above 2^53 are written as strings; names are for graphs whose ids are names; types
+ * are values of the node column "type"; indices are canonical node ids. */
+#ifndef FASCICLE_SELECT_H
+#define FASCICLE_SELECT_H
+
+#include "io/graph/connectome.h"
+#include "core/json.h"
+
+/* What neurons are called: the same on every rank. */
+struct neurons {
+  char population[128];
+  int64_t n;
+  uint64_t *body_id;       /* [n] ascending */
+  char **name;             /* [n] in byte order, or NULL when ids are numbers */
+  struct node_column type; /* code and label, or neither when the graph has no types */
+};
+/* Local; free with neurons_free. */
+void neurons_load(struct connectome_file *file, struct neurons *neurons);
+void neurons_free(struct neurons *neurons);
+
+/* What a neuron is called, for messages: "10001", or its name. `text` holds at least 64 bytes. */
+void neurons_label(const struct neurons *neurons, nodeid node, char text[64]);
+
+/* A set of neurons: node ids, ascending, each once. */
+struct selection {
+  int64_t n;
+  nodeid *node;
+};
+void selection_free(struct selection *selection);
+
+/* Names that no neuron has, collected over all selections of a configuration so that one error lists them. */
+struct unknown {
+  int64_t n;
+  char text[700]; /* the first of them: "type \"X\" (stimulus[0]), ..." */
+};
+
+/* Resolve one SELECT. Wrong form: EXIT_USAGE naming `where`. Names that no neuron has are added to `unknown`
+ * instead. Local and pure. */
+struct status select_neurons(const struct neurons *neurons, const json_t *select, const char *where,
+                             struct unknown *unknown, struct selection *selection);
+
+/* The error for all unknown names, or fine. */
+struct status unknown_status(const struct unknown *unknown, const char *source);
+
+#endif

@@ -1,0 +1,24 @@
+#include "watch_option.h"
+
+struct option watch_option(double *seconds) {
+  return (struct option){
+      .name = "watchdog",
+      .kind = OPTION_REAL,
+      .value = "SECONDS",
+      .help =
+          "end the job after so long without progress, ten times as long within a file or a merge; 0: never. "
+          "Without this option 300, and less where nothing can move any more: 15 when a rank of the host is "
+          "stopped, 20 (or 20 times the longest so far) when all stand within a training or simulation step",
+      .to = seconds};
+}
+
+struct status watch_check(double seconds) {
+  if (seconds >= 0 || seconds == WATCHDOG_CHOSEN) return fine();
+  return failure(EXIT_USAGE, "--watchdog %g: it must not be negative", seconds);
+}
+
+struct status watch_start(double seconds) {
+  TRY(watch_check(seconds));
+  watchdog_start(watchdog_rule(seconds));
+  return fine();
+}

@@ -1,0 +1,128 @@
+#include "rates.h"
+#include "io/files/files.h"
+#include "io/files/csv.h"
+#include "core/mem.h"
+#include "io/spikes/spikes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PIECE = 1 << 18 };
+
+static int64_t *count_spikes(struct spikes_file *file) {
+  const int64_t n = spikes_number(file);
+  int64_t *count = NEW_ZERO(int64_t, spikes_facts(file)->n_nodes + 1), *step = NEW(int64_t, PIECE);
+  nodeid *node = NEW(nodeid, PIECE);
+  for (int64_t at = 0; at < n; at += PIECE) {
+    const int64_t m = n - at < PIECE ? n - at : PIECE;
+    spikes_read(file, at, m, step, node);
+    for (int64_t i = 0; i < m; i++)
+      if (node[i] >= 0 && node[i] < spikes_facts(file)->n_nodes) count[node[i]]++;
+  }
+  mem_free(step), mem_free(node);
+  return count;
+}
+
+struct tables {
+  const struct spikes_names *names;
+  const int64_t *count;
+  int64_t n;
+  double seconds;
+};
+
+static const char *type_of(const struct spikes_names *names, int64_t i) {
+  return names->type_code && names->type_code[i] < (uint32_t)names->n_types ? names->type[names->type_code[i]]
+                                                                            : "";
+}
+
+static double rate(int64_t spikes, double seconds) {
+  return seconds > 0 ? (double)spikes / seconds : 0;
+}
+
+static void put_neurons(const struct tables *t, FILE *file) {
+  fputs("node_id,body_id,type,spikes,rate_hz\n", file);
+  for (int64_t i = 0; i < t->n; i++) {
+    fprintf(file, "%lld,", (long long)i);
+    if (t->names->name)
+      csv_put(file, t->names->name[i]);
+    else if (t->names->body_id)
+      fprintf(file, "%llu", (unsigned long long)t->names->body_id[i]);
+    fputc(',', file);
+    if (t->names->body_id) csv_put(file, type_of(t->names, i));
+    fprintf(file, ",%lld,%.9g\n", (long long)t->count[i], rate(t->count[i], t->seconds));
+  }
+}
+
+static void put_types(const struct tables *t, FILE *file) {
+  fputs("type,neurons,active,spikes,rate_hz\n", file);
+  const int n = t->names->n_types;
+  int64_t *sum = NEW_ZERO(int64_t, 3 * (int64_t)n + 1);
+  for (int64_t i = 0; n && i < t->n; i++) {
+    int64_t *row = sum + 3 * (int64_t)t->names->type_code[i];
+    row[0]++, row[1] += t->count[i] > 0, row[2] += t->count[i];
+  }
+  for (int k = 0; k < n; k++) {
+    const int64_t *row = sum + 3 * (int64_t)k;
+    if (row[0] == 0) continue;
+    csv_put(file, t->names->type[k]);
+    fprintf(file, ",%lld,%lld,%lld,%.9g\n", (long long)row[0], (long long)row[1], (long long)row[2],
+            rate(row[2], t->seconds) / (double)row[0]);
+  }
+  mem_free(sum);
+}
+
+static struct status write_table(const char *dir, const char *name, const struct tables *t,
+                                 void (*put)(const struct tables *, FILE *)) {
+  char path[FILE_PATH];
+  struct csv csv;
+  if (snprintf(path, sizeof path, "%s/%s", dir, name) >= FILE_PATH)
+    return failure(EXIT_OUTPUT, "%.200s...: the path is too long", dir);
+  TRY(csv_begin(path, &csv));
+  put(t, csv.file);
+  return csv_end(&csv);
+}
+
+static void summarise(const struct tables *t, struct trace_rates *rates) {
+  *rates = (struct trace_rates){.n_neurons = t->n, .seconds = t->seconds};
+  int64_t highest = 0;
+  for (int64_t i = 0; i < t->n; i++) {
+    rates->n_active += t->count[i] > 0, rates->n_spikes += t->count[i];
+    if (t->count[i] > highest) highest = t->count[i];
+  }
+  rates->n_types = t->names->n_types;
+  rates->mean_hz = t->n ? rate(rates->n_spikes, t->seconds) / (double)t->n : 0;
+  rates->highest_hz = rate(highest, t->seconds);
+}
+
+/* Names that are for another number of neurons are of no use. */
+static struct status read_names(const char *path, int64_t n, struct spikes_names *names) {
+  const struct status s = spikes_names_read(path, names);
+  if (s.code || names->n == n) return s;
+  return failure(EXIT_INPUT, "%s: /body_id has %lld entries for %lld neurons", path, (long long)names->n,
+                 (long long)n);
+}
+
+struct status trace_rates(const char *dir, struct trace_rates *rates) {
+  char path[FILE_PATH], trace[FILE_PATH];
+  if (snprintf(path, sizeof path, "%s/spikes.h5", dir) >= FILE_PATH)
+    return failure(EXIT_INPUT, "%.200s...: the path is too long", dir);
+  snprintf(trace, sizeof trace, "%s/trace", dir);
+  if (!file_exists(path) && !file_exists(trace))
+    return failure(EXIT_INPUT, "%s: no spikes in it; give the --output folder of a `fascicle simulate`", dir);
+  if (!file_exists(path))
+    return failure(EXIT_INPUT, "%s: there is no such file; `fascicle trace merge %s` makes it", path, dir);
+  struct spikes_file *file;
+  struct spikes_names names;
+  TRY(spikes_open(path, &file));
+  const struct spikes_facts facts = *spikes_facts(file);
+  struct status s = read_names(path, facts.n_nodes, &names); /* first: so many neurons are in the file */
+  int64_t *count = s.code ? NULL : count_spikes(file);
+  spikes_close(file);
+  const struct tables t = {&names, count, facts.n_nodes,
+                           (double)(facts.last_step - facts.first_step + 1) * facts.dt_ms / 1000};
+  if (!s.code) s = write_table(dir, "rates.csv", &t, put_neurons);
+  if (!s.code) s = write_table(dir, "type_rates.csv", &t, put_types);
+  if (!s.code) summarise(&t, rates);
+  spikes_names_free(&names), mem_free(count);
+  return s;
+}
