@@ -1,0 +1,137 @@
+"""The reference of the neuron models: its arrays equal plain Python integers, and both the published form of the fly model.
+seconds: 120"""
+import os
+import random
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.environ["SOURCE"], "tests", "reference"))
+from integrate_and_fire import MODELS, Doubles, Factor, Integers, Network, factor, nearest, times, times_array  # noqa: E402
+from plain import Plain  # noqa: E402
+
+checks = 0
+
+
+def check(condition, *what):
+    global checks
+    checks += 1
+    if not condition:
+        raise AssertionError(" ".join(map(str, what)))
+
+
+def neuron_of(model, **more):
+    neuron = {"v_rest_mv": -65.0, "v_threshold_mv": -50.0, "v_reset_mv": -67.0, "tau_m_ms": 10.0, "refractory_ms": 2.0}
+    if model == "lif_exp":
+        neuron["tau_syn_ms"] = 5.0
+    if model.startswith("psc_"):
+        neuron.update(tau_syn_ex_ms=0.5, tau_syn_in_ms=2.0)
+    return {**neuron, "c_m_pf": 250.0, "i_e_pa": 380.0, **more}
+
+
+def random_network(model, neurons, n=40, n_edges=600, seed=1, h=0.1):
+    draw = np.random.default_rng(seed)
+    most = {"lif_delta": 20, "lif_exp": 200, "psc_exp": 12000, "psc_alpha": 3000}[model]
+    weight = draw.integers(-most, most + 1, n_edges)
+    unit = 0.1 if model.startswith("psc_") else 0.275
+    return Network(model, h, unit, neurons, draw.integers(0, len(neurons), n), draw.integers(0, n, n_edges),
+                   draw.integers(0, n, n_edges), weight, draw.integers(1, 31, n_edges), silenced=(3, 4))
+
+
+def test_times():
+    draw = random.Random(1)
+    values = [0, 1, -1, 2**31, -2**31, 2**63 - 1, -(2**63 - 1)] + [draw.randint(-2**b, 2**b) for b in range(63) for _ in range(4)]
+    for _ in range(200):
+        by = Factor(draw.choice([draw.randrange(2**32), 2**32 - 1, 2**31, 1, 0]), draw.choice([0, 0, 1, 7, 31]), draw.choice([1, -1]))
+        got = times_array(np.array(values), np.uint64(by.f), np.uint64(by.s), np.int64(by.sign))
+        check(got.tolist() == [times(x, by) for x in values], by)
+    check([times(x, Factor(2**31)) for x in (1, -1, 3, -3)] == [1, -1, 2, -2], "halves away from zero")
+    check([nearest(x) for x in (0.5, -0.5, 1.4999, 2.5, 0.49999999999999994)] == [1, -1, 1, 3, 0], "llround")
+    check(factor(0.004937935295309) == Factor(21208271) and factor(2.0**-9) == Factor(2**24, 1), "scale of a factor")
+
+
+def test_arrays_are_integers():
+    """Every model, with and without adaptation, of two classes, with all inputs: the arrays equal plain integers."""
+    for model in MODELS:
+        for adaptation in (None, {"tau_ms": 50.0, "jump_mv": 0.5}, {"tau_ms": 50.0, "jump_mv": 1.5, "into": "threshold"}):
+            other = neuron_of(model, tau_m_ms=5.0, tau_syn_ms=5.0, tau_syn_ex_ms=5.0, tau_syn_in_ms=4.9, c_m_pf=4000.0,
+                              refractory_ms=0.1, i_e_pa=7000.0)
+            net = random_network(model, [neuron_of(model, adaptation=adaptation), other])
+            fires = {k: [k % 40, 7] for k in range(5, 300, 3)}
+            currents = {k: [([1, 2, 30], 900.0), ([2, 5], -55.5)] for k in range(100, 200)}
+            events = {k: [([8, 9, 10, 11], 5.01), ([9], -0.3)] for k in range(0, 300, 2)}
+            arrays, plain = Integers(net), Plain(net)
+            arrays.set_v(6, -55.5)
+            plain.x[6][0] = plain.voltage(9.5)
+            spikes = plain.run(300, fires, currents, events)
+            check(len(spikes) > 200, model, "is quiet:", len(spikes))
+            check(arrays.run(300, fires, currents, events) == spikes, model, adaptation)
+            for i in range(net.n):
+                check([int(c[i]) for c in arrays.x[:len(plain.x[i])]][:-1] == plain.x[i][:-1], model, "state of", i)
+                check(plain.classes[i].components[-1] != "w" or arrays.x[-1][i] == plain.x[i][-1], model, "adaptation of", i)
+
+
+def test_published_fly_model():
+    """The fly model's loop over neurons, with its constants of 2^-32."""
+    def shift(x, f):
+        p = x * f
+        return (p + 2**31) >> 32 if p >= 0 else -((-p + 2**31) >> 32)
+
+    fly = {"v_rest_mv": -52.0, "v_threshold_mv": -45.0, "v_reset_mv": -52.0, "tau_m_ms": 20.0, "tau_syn_ms": 5.0}
+    draw = np.random.default_rng(4)
+    n, edges = 60, 1200
+    class_of = (np.arange(n) < 6).astype(int)
+    net = Network("lif_exp", 0.1, 0.275, [{**fly, "refractory_ms": 2.2}, {**fly, "refractory_ms": 0.0}], class_of,
+                  draw.integers(0, n, edges), draw.integers(0, n, edges), draw.integers(-60, 120, edges), np.full(edges, 18))
+    driven = {k: [(np.flatnonzero(draw.random(6) < 0.02), 68.75)] for k in range(3000)}
+    v, g, last, fired_at, spikes = [0] * n, [0] * n, [-10**9] * n, [], []
+    rest = [0 if c else 22 for c in class_of]
+    rows = [[(int(net.post[e]), int(net.weight[e])) for e in np.flatnonzero(net.pre == i)] for i in range(n)]
+    for k in range(3000):
+        fired = []
+        for i in range(n):
+            if k - last[i] >= rest[i]:
+                v[i], g[i] = shift(v[i], 4273546057) + shift(g[i], 21208271), shift(g[i], 4209921245)
+                if v[i] > (7000 << 32) // 275:
+                    fired.append(i)
+                    last[i] = k
+        fired_at.append(fired)
+        for j in fired_at[k - 18] if k >= 18 else []:
+            for i, count in rows[j]:
+                if k - last[i] >= max(rest[i], 1):
+                    g[i] += count << 32
+        for i in driven[k][0][0]:
+            if k != last[i]:
+                v[i] += 250 << 32
+        for i in fired:
+            v[i] = g[i] = 0
+        spikes += [(k, i) for i in fired]
+    check(len({i for _, i in spikes}) > 30 and len(spikes) > 1000, "too quiet:", len(spikes))
+    check(Integers(net).run(3000, events=driven) == spikes, "the reference is not the published loop")
+    check(Doubles(net).run(3000, events=driven) == spikes, "double precision is not the published loop")
+
+
+def test_bounds():
+    edge = [np.array([0]), np.array([1])]
+    for weight, count in ((32767, 8192), (-32768, 8192)):
+        net = Network("psc_exp", 0.1, 0.1, [neuron_of("psc_exp")], np.zeros(2, int), np.zeros(count, int), np.ones(count, int),
+                      np.full(count, weight), np.full(count, 1))
+        for kind in (Integers, Plain):
+            try:
+                kind(net).run(3, {0: [0]})
+                check(weight > 0, "2^28 counts passed", kind)
+            except OverflowError:
+                check(weight < 0, "less than 2^28 counts did not pass", kind)
+    for model, neuron in (("psc_exp", {"tau_m_ms": 1e12}), ("lif_exp", {"refractory_ms": 2.25})):
+        try:
+            Integers(Network(model, 0.1, 0.1, [neuron_of(model, **neuron)], np.zeros(2, int), *edge, np.ones(1, int), np.ones(1, int)))
+            check(False, model, neuron, "was not refused")
+        except ValueError:
+            check(True)
+
+
+for name, function in list(globals().items()):
+    if name.startswith("test_"):
+        function()
+        print(name, "passed")
+print(checks, "checks")

@@ -1,0 +1,364 @@
+"""The neuron models of `fascicle simulate` written a second time: exact in integers, and the same in double precision.
+
+README.md beside this file is the specification that this program and the C code both follow. A network here is arrays
+of edges and one dictionary of parameters per class of neurons, with the keys of a configuration's `neuron` object.
+
+    net = Network("psc_exp", 0.1, 0.1, [neuron], numpy.zeros(n, int), pre, post, weight, delay)
+    spikes = Integers(net).run(1000, fires={3: [0, 1]})     # [(step, neuron)], ascending
+    floats = Doubles(net).run(1000, fires={3: [0, 1]})
+"""
+import dataclasses
+import math
+
+import numpy as np
+
+ONE = 1 << 32        # a state of ONE is one unit: one count of weight, or 2^e mV
+STATE_BOUND = 1 << 60
+ARRIVAL_BOUND = 1 << 28
+SMALLEST_EXPONENT = -16
+
+MODELS = ("lif_delta", "lif_exp", "psc_exp", "psc_alpha")
+
+
+# ---- arithmetic ----
+
+
+def nearest(x):
+    """The integer nearest to a double, halves away from zero (llround)."""
+    whole = int(abs(x))
+    whole += abs(x) - whole >= 0.5
+    return -whole if x < 0 else whole
+
+
+@dataclasses.dataclass(frozen=True)
+class Factor:
+    """sign * f * 2^-(32 + s), with 0 <= f < 2^32 and 0 <= s <= 31."""
+    f: int
+    s: int = 0
+    sign: int = 1
+
+
+def factor(p):
+    """p, -1 < p < 1, rounded to 2^-(32 + s) with the smallest s that leaves it 25 bits or more."""
+    s = 0
+    while s < 31 and nearest(math.ldexp(abs(p), 32 + s)) < 1 << 24:
+        s += 1
+    f = nearest(math.ldexp(abs(p), 32 + s))
+    if f >= ONE:
+        raise ValueError(f"a factor of {p} is not below 1")
+    return Factor(f, s, -1 if p < 0 else 1)
+
+
+def times(x, by):
+    """x times a factor, to the nearest integer, halves away from zero; any integer x."""
+    size = (abs(x) * by.f + (1 << (31 + by.s))) >> (32 + by.s)
+    return size if (x < 0) == (by.sign < 0) else -size
+
+
+def times_array(x, f, s, sign):
+    """times() for arrays: x int64 above -2^63; f, s uint64 and sign int64, one value or one per element."""
+    size = np.abs(x).view(np.uint64)
+    high, low = size >> np.uint64(32), size & np.uint64(0xffffffff)
+    none, half, one = np.uint64(0), np.uint64(1 << 31), np.uint64(1)
+    carry = (low * f + np.where(s == 0, half, none)) >> np.uint64(32)
+    product = (high * f + carry + np.where(s == 0, none, one << (np.maximum(s, one) - one))) >> s
+    return np.where(x < 0, -sign, sign) * product.view(np.int64)
+
+
+# ---- a model: closed forms in double, in mV, pA and ms ----
+
+
+def phi1(x):
+    return math.expm1(x) / x if x else 1.0
+
+
+def phi2(x):
+    if abs(x) >= 0.125:
+        return (math.expm1(x) - x) / (x * x)
+    sum_ = 1.0
+    for n in range(10, 2, -1):
+        sum_ = 1.0 + sum_ * x / n
+    return sum_ / 2.0
+
+
+@dataclasses.dataclass
+class Model:
+    """One class of neurons. Components are numbered; v is 0, an adaptation is the last."""
+    components: list            # names
+    entries: list               # (to, from, p): the propagator of one step
+    drive: float                # mV that one pA of constant current adds to v in a step; None without c_m_pf
+    excite: int                 # component that takes positive arrivals
+    inhibit: int                # and negative ones
+    early: bool                 # arrivals join the update of this step, before the test
+    strict: bool                # fires when v > threshold; else when v >= threshold
+    frozen: list                # components that stand still at rest and lose what arrives
+    cleared: list               # components set to 0 by a spike, besides v, which goes to reset
+    rest_steps: int             # steps after the spike's in which the neuron rests
+    threshold: float            # mV above rest
+    reset: float                # mV above rest
+    current: float              # pA, at every step
+    jump: float = 0.0           # mV per spike onto the adaptation
+    raises_threshold: bool = False
+
+
+def steps_of(ms, dt_ms, what):
+    steps = nearest(ms / dt_ms)
+    if abs(ms / dt_ms - steps) > 1e-6:
+        raise ValueError(f"{what} {ms} ms is no multiple of dt_ms {dt_ms}; the nearest is {steps * dt_ms} ms")
+    return steps
+
+
+def synapse_names(model):
+    return {"lif_delta": [], "lif_exp": ["g"], "psc_exp": ["i_ex", "i_in"],
+            "psc_alpha": ["a_ex", "i_ex", "a_in", "i_in"]}[model]
+
+
+def build(model, neuron, h):
+    """The Model of one class from its `neuron` keys; h is dt_ms."""
+    tau_m = neuron["tau_m_ms"]
+    refractory = steps_of(neuron.get("refractory_ms", 0.0), h, "refractory_ms")
+    names = ["v"] + synapse_names(model)
+    entries = [(0, 0, math.exp(-h / tau_m))]
+    capacity = neuron.get("c_m_pf")
+    if model == "lif_exp":
+        tau = neuron["tau_syn_ms"]
+        x = h / tau - h / tau_m
+        entries += [(0, 1, h / tau_m * math.exp(-h / tau) * phi1(x)), (1, 1, math.exp(-h / tau))]
+    for sign, tau in enumerate((neuron.get("tau_syn_ex_ms"), neuron.get("tau_syn_in_ms"))):
+        if not model.startswith("psc_"):
+            break
+        x = h / tau - h / tau_m
+        decay = math.exp(-h / tau)
+        to_v = h / capacity * decay * phi1(x)
+        if model == "psc_exp":
+            i = 1 + sign
+            entries += [(0, i, to_v), (i, i, decay)]
+        else:
+            a, i = 1 + 2 * sign, 2 + 2 * sign
+            rise = math.e / tau
+            entries += [(0, a, h * h / capacity * rise * decay * phi2(x)), (0, i, to_v)]
+            entries += [(a, a, decay), (i, a, h * rise * decay), (i, i, decay)]
+    return Model(
+        components=names, entries=entries,
+        drive=-tau_m / capacity * math.expm1(-h / tau_m) if capacity else None,
+        excite={"lif_delta": 0}.get(model, 1), inhibit={"lif_delta": 0, "lif_exp": 1, "psc_exp": 2, "psc_alpha": 3}[model],
+        early=model == "lif_delta", strict=model == "lif_exp",
+        frozen=[0, 1] if model == "lif_exp" else [0], cleared=[1] if model == "lif_exp" else [],
+        rest_steps=max(refractory, 1) - 1 if model == "lif_exp" else refractory,
+        threshold=neuron["v_threshold_mv"] - neuron["v_rest_mv"], reset=neuron["v_reset_mv"] - neuron["v_rest_mv"],
+        current=neuron.get("i_e_pa", 0.0), **adapt(neuron.get("adaptation"), names, entries, tau_m, h))
+
+
+def adapt(adaptation, names, entries, tau_m, h):
+    """Adds the component of an adaptation; returns what Model needs to know of it."""
+    if not adaptation:
+        return {}
+    w, tau = len(names), adaptation["tau_ms"]
+    raises = adaptation.get("into", "drive") == "threshold"
+    names.append("w")
+    entries.append((w, w, math.exp(-h / tau)))
+    if not raises:
+        entries.append((0, w, -(h / tau_m * math.exp(-h / tau) * phi1(h / tau - h / tau_m))))
+    return {"jump": adaptation["jump_mv"], "raises_threshold": raises}
+
+
+# ---- networks ----
+
+
+@dataclasses.dataclass
+class Network:
+    """Edges as arrays; class_of[i] is the row of `neurons` that neuron i takes its parameters from."""
+    model: str
+    dt_ms: float
+    weight_unit: float           # of one count: mV (lif_*) or pA (psc_*)
+    neurons: list                # dictionaries, one per class
+    class_of: np.ndarray
+    pre: np.ndarray
+    post: np.ndarray
+    weight: np.ndarray           # counts
+    delay: np.ndarray            # steps
+    silenced: tuple = ()         # neurons whose spikes go nowhere
+
+    def __post_init__(self):
+        self.n = len(self.class_of)
+        self.classes = [build(self.model, neuron, self.dt_ms) for neuron in self.neurons]
+        order = np.argsort(self.pre, kind="stable")
+        self.out = [a[order] for a in (self.post, self.weight.astype(np.int64), self.delay)]
+        self.start = np.searchsorted(self.pre[order], np.arange(self.n + 1))
+        self.slots = int(self.delay.max()) + 1 if len(self.delay) else 1
+
+    def voltage_unit(self):
+        """mV of one unit of v: a count (lif_*), or the power of two that leaves the largest coupling just below 1."""
+        if not self.model.startswith("psc_"):
+            return self.weight_unit
+        largest = max(p * self.weight_unit for c in self.classes for to, from_, p in c.entries
+                      if to == 0 and c.components[from_] not in ("v", "w"))
+        mantissa, exponent = math.frexp(largest)
+        if nearest(math.ldexp(mantissa, 32)) >= ONE:
+            exponent += 1
+        return math.ldexp(1.0, max(exponent, SMALLEST_EXPONENT))
+
+
+class Simulation:
+    """What both kinds of arithmetic share: the order of a step, the ring of arrivals, who rests."""
+
+    def __init__(self, net):
+        self.net, n = net, net.n
+        self.classes = net.classes
+        per_neuron = lambda get, kind: np.array([get(c) for c in self.classes], kind)[net.class_of]
+        self.rest_steps = per_neuron(lambda c: c.rest_steps, np.int64)
+        self.adapts = per_neuron(lambda c: c.components[-1] == "w", bool)
+        self.raises = per_neuron(lambda c: c.raises_threshold, bool)
+        self.strict, self.early = self.classes[0].strict, self.classes[0].early
+        self.frozen, self.cleared = self.classes[0].frozen, self.classes[0].cleared
+        self.excite, self.inhibit = self.classes[0].excite, self.classes[0].inhibit
+        self.counter = np.zeros(n, np.int64)
+        self.ring = np.zeros((net.slots, 2, n), np.int64)      # counts: positive, negative
+        self.w = 1 + len(synapse_names(net.model))
+        self.x = [np.zeros(n, self.kind) for _ in range(self.w + 1)]   # w stays 0 where a class has none
+        self.load(per_neuron)
+
+    def set_v(self, neurons, v_mv):
+        for i in np.atleast_1d(neurons):
+            rest = self.net.neurons[self.net.class_of[i]]["v_rest_mv"]
+            self.x[0][i] = self.voltage(v_mv - rest)
+
+    def step(self, k, fires=(), currents=(), events=()):
+        """One step; fires: neurons that fire now; currents: (neurons, pA); events: (neurons, mV) onto v. Spikers."""
+        x, resting = self.x, self.counter > 0
+        slot = self.ring[k % len(self.ring)]
+        arrivals = slot.copy()
+        slot[:] = 0
+        new = self.advance()
+        new[0] = new[0] + self.constant
+        for neurons, pa in currents:
+            new[0][neurons] += self.current_of(neurons, pa)
+        if self.early:
+            new[0] = new[0] + self.counts(arrivals[0] + arrivals[1])
+        for c in self.frozen:
+            new[c] = np.where(resting, x[c], new[c])
+        self.counter[resting] -= 1
+        x[:] = new
+        limit = self.threshold + np.where(self.raises, x[self.w], self.kind(0))
+        fired = (x[0] > limit if self.strict else x[0] >= limit) & ~resting
+        fired[list(fires)] = True
+        if not self.early:
+            for c, sum_ in ((self.excite, arrivals[0]), (self.inhibit, arrivals[1])):
+                lost = (resting | fired) if c in self.frozen else np.zeros(self.net.n, bool)
+                x[c] = x[c] + self.counts(np.where(lost, 0, sum_))
+        for neurons, mv in events:
+            neurons = np.asarray(neurons)
+            neurons = neurons[~(resting | fired)[neurons]]
+            np.add.at(x[0], neurons, self.voltage(mv))
+        self.after_spike(fired)
+        self.check(k, arrivals)
+        spikers = np.flatnonzero(fired)
+        self.send(k, spikers)
+        return spikers
+
+    def after_spike(self, fired):
+        self.x[0] = np.where(fired, self.reset, self.x[0])
+        for c in self.cleared:
+            self.x[c] = np.where(fired, self.kind(0), self.x[c])
+        self.x[self.w] = self.x[self.w] + np.where(fired, self.jump, self.kind(0))
+        self.counter = np.where(fired, self.rest_steps, self.counter)
+
+    def send(self, k, spikers):
+        post, weight, delay = self.net.out
+        for i in spikers:
+            if i in self.net.silenced:
+                continue
+            row = slice(self.net.start[i], self.net.start[i + 1])
+            sign = (weight[row] < 0).astype(int)
+            np.add.at(self.ring, ((k + delay[row]) % len(self.ring), sign, post[row]), weight[row])
+
+    def run(self, steps, fires=None, currents=None, events=None):
+        """Steps 0 .. steps - 1, with dictionaries by step of what step() takes; [(step, neuron)] ascending."""
+        fires, currents, events = fires or {}, currents or {}, events or {}
+        spikes = []
+        for k in range(steps):
+            spikes += [(k, int(i)) for i in self.step(k, fires.get(k, ()), currents.get(k, ()), events.get(k, ()))]
+        return spikes
+
+
+class Integers(Simulation):
+    """The specification: int64 states in units of 2^-32."""
+    kind = np.int64
+
+    def load(self, per_neuron):
+        net, unit = self.net, self.net.voltage_unit()
+        self.scale_v, self.factors = unit, []
+        psc = net.model.startswith("psc_")
+        for model in self.classes:
+            rows = {}
+            for to, from_, p in model.entries:
+                current_to_v = psc and to == 0 and model.components[from_] not in ("v", "w")
+                key = tuple(self.w if model.components[c] == "w" else c for c in (to, from_))
+                rows[key] = factor(p * net.weight_unit / unit if current_to_v else p)
+            self.factors.append(rows)
+        none = Factor(0)
+        self.entries = []
+        for key in sorted({key for rows in self.factors for key in rows}):
+            get = lambda name, kind: np.array([getattr(rows.get(key, none), name) for rows in self.factors], kind)
+            self.entries.append((*key, *(get(name, kind)[net.class_of] for name, kind in
+                                         (("f", np.uint64), ("s", np.uint64), ("sign", np.int64)))))
+        round_up = math.floor if self.strict else math.ceil
+        self.threshold = per_neuron(lambda c: round_up(c.threshold / unit * ONE), np.int64)
+        self.reset = per_neuron(lambda c: self.voltage(c.reset), np.int64)
+        self.jump = per_neuron(lambda c: self.voltage(c.jump), np.int64)
+        self.constant = per_neuron(lambda c: self.voltage(c.drive * c.current) if c.current else 0, np.int64)
+
+    def voltage(self, mv):
+        return nearest(mv / self.scale_v * ONE)
+
+    def counts(self, sum_):
+        return sum_ << 32
+
+    def current_of(self, neurons, pa):
+        by_class = np.array([self.voltage(c.drive * pa) for c in self.classes], np.int64)
+        return by_class[self.net.class_of[neurons]]
+
+    def advance(self):
+        new = [np.zeros_like(x) for x in self.x]
+        for to, from_, f, s, sign in self.entries:
+            new[to] = new[to] + times_array(self.x[from_], f, s, sign)
+        return new
+
+    def check(self, k, arrivals):
+        if np.abs(arrivals).max() >= ARRIVAL_BOUND or max(np.abs(x).max() for x in self.x) >= STATE_BOUND:
+            raise OverflowError(f"a sum or a state leaves its bound at step {k}")
+
+
+class Doubles(Simulation):
+    """The same in double precision, in mV and pA, as Brian2 and NEST compute."""
+    kind = np.float64
+
+    def load(self, per_neuron):
+        entries = {}
+        for c, model in enumerate(self.classes):
+            for to, from_, p in model.entries:
+                key = tuple(self.w if model.components[at] == "w" else at for at in (to, from_))
+                entries.setdefault(key, np.zeros(len(self.classes)))[c] = p
+        self.entries = [(*key, p[self.net.class_of]) for key, p in sorted(entries.items())]
+        self.threshold = per_neuron(lambda c: c.threshold, np.float64)
+        self.reset = per_neuron(lambda c: c.reset, np.float64)
+        self.jump = per_neuron(lambda c: c.jump, np.float64)
+        self.constant = per_neuron(lambda c: c.drive * c.current if c.current else 0.0, np.float64)
+
+    def voltage(self, mv):
+        return mv
+
+    def counts(self, sum_):
+        return sum_ * self.net.weight_unit
+
+    def current_of(self, neurons, pa):
+        return np.array([c.drive * pa for c in self.classes])[self.net.class_of[neurons]]
+
+    def advance(self):
+        new = [np.zeros_like(x) for x in self.x]
+        for to, from_, p in self.entries:
+            new[to] = new[to] + self.x[from_] * p
+        return new
+
+    def check(self, k, arrivals):
+        pass

@@ -1,0 +1,81 @@
+"""The specification of README.md as it reads, one neuron after the other in Python's unbounded integers: slow, and the check of
+the arrays in integrate_and_fire.py."""
+import collections
+import math
+
+from integrate_and_fire import ARRIVAL_BOUND, ONE, STATE_BOUND, Factor, factor, nearest, times
+
+
+class Plain:
+    def __init__(self, net):
+        self.net, self.classes = net, [net.classes[c] for c in net.class_of]
+        self.unit = net.voltage_unit()
+        self.x = [[0] * len(c.components) for c in self.classes]
+        self.counter = [0] * net.n
+        self.factors = [[(to, from_, self.factor_of(c, to, from_, p)) for to, from_, p in c.entries] for c in self.classes]
+        self.arrivals = collections.defaultdict(int)      # (step, neuron, negative) -> counts
+        self.edges = collections.defaultdict(list)
+        for edge in zip(net.pre.tolist(), net.post.tolist(), net.weight.tolist(), net.delay.tolist()):
+            self.edges[edge[0]].append(edge[1:])
+
+    def factor_of(self, model, to, from_, p):
+        if p == 0.0:
+            return Factor(0)
+        if self.net.model.startswith("psc_") and to == 0 and model.components[from_] not in ("v", "w"):
+            return factor(p * self.net.weight_unit / self.unit)
+        return factor(p)
+
+    def voltage(self, mv):
+        return nearest(mv / self.unit * 4294967296.0)
+
+    def neuron_step(self, i, k, forced, pa, mv):
+        """Steps 1 to 6 of one neuron; whether it fired. pa, mv: currents and events of this step."""
+        model, x = self.classes[i], self.x[i]
+        plus, minus = self.arrivals.pop((k, i, 0), 0), self.arrivals.pop((k, i, 1), 0)
+        resting = self.counter[i] > 0
+        self.counter[i] -= resting
+        new = [0] * len(x)
+        for to, from_, by in self.factors[i]:
+            new[to] += times(x[from_], by)
+        for amount in [model.current, *pa]:
+            new[0] += self.voltage(model.drive * amount) if amount else 0
+        if self.net.model == "lif_delta":
+            new[0] += (plus + minus) << 32
+        still = {"lif_exp": (0, 1)}.get(self.net.model, (0,)) if resting else ()
+        x[:] = [old if c in still else value for c, (old, value) in enumerate(zip(x, new))]
+        theta = model.threshold / self.unit * 4294967296.0
+        raised = x[-1] if model.raises_threshold else 0
+        if self.net.model == "lif_exp":
+            fired = x[0] > math.floor(theta) + raised
+        else:
+            fired = x[0] >= math.ceil(theta) + raised
+        fired = fired and not resting or forced
+        if self.net.model == "lif_exp" and not (resting or fired):
+            x[1] += (plus + minus) << 32
+        elif self.net.model.startswith("psc_"):
+            x[1] += plus << 32
+            x[2 if self.net.model == "psc_exp" else 3] += minus << 32
+        if not (resting or fired):
+            x[0] += sum(self.voltage(amount) for amount in mv)
+        if fired:
+            x[0] = self.voltage(model.reset)
+            if self.net.model == "lif_exp":
+                x[1] = 0
+            if model.components[-1] == "w":
+                x[-1] += self.voltage(model.jump)
+            self.counter[i] = model.rest_steps
+        if max(plus, -minus) >= ARRIVAL_BOUND or max(map(abs, x)) >= STATE_BOUND:
+            raise OverflowError(f"step {k} neuron {i}")
+        return fired
+
+    def run(self, steps, fires=None, currents=None, events=None):
+        spikes = []
+        for k in range(steps):
+            of = lambda table, i: [amount for who, amount in (table or {}).get(k, ()) if i in who]
+            fired = [i for i in range(self.net.n) if self.neuron_step(
+                i, k, i in (fires or {}).get(k, ()), of(currents, i), of(events, i))]
+            for i in fired:
+                for post, weight, delay in self.edges[i] if i not in self.net.silenced else []:
+                    self.arrivals[k + delay, post, int(weight < 0)] += weight
+            spikes += [(k, i) for i in fired]
+        return spikes
