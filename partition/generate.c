@@ -44,7 +44,8 @@ static double normal_below(double z) {
 /* z with normal_below(z) = u: Newton's steps from the middle; the derivative is the density. */
 static double normal_quantile(double u) {
   if (u > 0.5) return -normal_quantile(1 - u);
-  double z = -sqrt(-2 * log(u)) + 0.8; /* right to 0.8 or so, and below the root's far side for tiny u */
+  double z =
+      -sqrt(-2 * log(u)) + 0.8; /* right to 0.8 or so, and below the root's far side for tiny u */
   if (z > 0) z = 0;
   for (int i = 0; i < 60; i++) {
     const double density = 0.3989422804014327 * exp(-0.5 * z * z);
@@ -57,8 +58,8 @@ static double normal_quantile(double u) {
   return z;
 }
 
-/* weight [n]: the relative size of the degree at rank r: exp(sigma z), z a normal quantile cut so that the
- * largest is `top` times the mean. Ascending in r. */
+/* weight [n]: the relative size of the degree at rank r: exp(sigma z), z a normal quantile cut so
+ * that the largest is `top` times the mean. Ascending in r. */
 static void fill_quantiles(int64_t n, int n_threads, double *weight) {
   const struct anchor shape = shape_of((double)n);
   /* top * mean = exp(sigma z_top), mean of the uncut lognormal = exp(sigma^2 / 2) */
@@ -90,8 +91,8 @@ static double find_scale(int64_t n, const double *weight, double total, double l
   return high;
 }
 
-/* first [n + 1]: where each target's edges start; in-degrees sum to n_edges exactly, none over n - 1. The
- * running sum of the exact degrees is rounded, so no error adds up. */
+/* first [n + 1]: where each target's edges start; in-degrees sum to n_edges exactly, none over n -
+ * 1. The running sum of the exact degrees is rounded, so no error adds up. */
 static void fill_degrees(const struct generate_model *m, const double *weight, eidx *first) {
   const int64_t n = m->n_nodes, limit = n - 1;
   const double scale = find_scale(n, weight, (double)m->n_edges, (double)limit);
@@ -149,7 +150,8 @@ struct pool {
 };
 
 /* Slots with less than the mean are filled up by those with more. */
-static void urn_fill(int64_t n, const uint32_t *node, const double *weight, uint32_t *keep, uint32_t *other) {
+static void urn_fill(int64_t n, const uint32_t *node, const double *weight, uint32_t *keep,
+                     uint32_t *other) {
   double total = 0;
   for (int64_t k = 0; k < n; k++) total += weight[node[k]];
   double *left = NEW(double, n);
@@ -245,7 +247,8 @@ static double chance(const struct pool *p, uint32_t target, uint32_t source) {
     const int at = p->module_of[target], from = p->module_of[source];
     if (at == from) density += share_inside / p->module_weight[from];
     for (int k = 0; k < NEIGHBOURS; k++)
-      if (module_beside(p, at, k) == from) density += share_beside / NEIGHBOURS / p->module_weight[from];
+      if (module_beside(p, at, k) == from)
+        density += share_beside / NEIGHBOURS / p->module_weight[from];
   }
   return density * p->weight[source];
 }
@@ -273,9 +276,10 @@ static int by_id(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Many of all nodes are wanted: every node draws an exponential waiting time with its chance as rate, and the
- * first `degree` to arrive are taken. The same distribution as drawing one after the other without putting
- * back (Efraimidis and Spirakis, 2006), at a cost that does not depend on how full the row is. */
+/* Many of all nodes are wanted: every node draws an exponential waiting time with its chance as
+ * rate, and the first `degree` to arrive are taken. The same distribution as drawing one after
+ * the other without putting back (Efraimidis and Spirakis, 2006), at a cost that does not depend
+ * on how full the row is. */
 static void race_for_row(const struct pool *p, uint32_t target, int64_t degree, struct scratch *s) {
   const int64_t n = p->model->n_nodes;
   if (!s->runner) s->runner = NEW(struct runner, n);
@@ -283,8 +287,8 @@ static void race_for_row(const struct pool *p, uint32_t target, int64_t degree, 
   for (int64_t j = 0; j < n; j++) {
     if (j == target) continue;
     const struct rng_block b = rng_draw(p->model->seed, (uint32_t)j, target, 0, FOR_RACE);
-    s->runner[k++] =
-        (struct runner){-log(1 - rng_unit(b.v[0], b.v[1])) / chance(p, target, (uint32_t)j), (uint32_t)j};
+    s->runner[k++] = (struct runner){
+        -log(1 - rng_unit(b.v[0], b.v[1])) / chance(p, target, (uint32_t)j), (uint32_t)j};
   }
   qsort(s->runner, (size_t)k, sizeof *s->runner, by_time);
   for (int64_t i = 0; i < degree; i++) {
@@ -307,7 +311,8 @@ static void draw_row(const struct pool *p, uint32_t target, int64_t degree, stru
 }
 
 /* The taken nodes in ascending order; leaves the bits cleared. */
-static void collect_row(int64_t n_nodes, int64_t degree, struct scratch *s, uint32_t *list, bool listed) {
+static void collect_row(int64_t n_nodes, int64_t degree, struct scratch *s, uint32_t *list,
+                        bool listed) {
   enum { WORDS_PER_SORTED = 24 }; /* a sort step costs as much as scanning this many words */
   const int64_t n_words = n_nodes / 64 + 1;
   if (listed && degree * WORDS_PER_SORTED < n_words) {
@@ -343,12 +348,14 @@ struct status generate_check(const struct generate_model *model) {
                    (long long)UINT32_MAX - 1);
   const __int128 most = (__int128)n * (n - 1);
   if (model->n_edges < 0 || model->n_edges > most)
-    return failure(EXIT_USAGE, "--edges %lld: %lld nodes have room for 0..%lld edges without self-loops",
+    return failure(EXIT_USAGE,
+                   "--edges %lld: %lld nodes have room for 0..%lld edges without self-loops",
                    (long long)model->n_edges, (long long)n, (long long)most);
   return fine();
 }
 
-void generate_edges(const struct generate_model *model, int n_threads, uint32_t *source, uint32_t *target) {
+void generate_edges(const struct generate_model *model, int n_threads, uint32_t *source,
+                    uint32_t *target) {
   const int64_t n = model->n_nodes;
   double *quantile = NEW(double, n), *weight = NEW(double, n);
   eidx *first = NEW(eidx, n + 1);

@@ -2,7 +2,8 @@
 
 struct status grid_init(const struct comm *world, int parts, struct grid *grid) {
   if (parts < 1 || world->size % parts)
-    return failure(EXIT_USAGE, "--parts %d: it must divide the number of ranks, %d", parts, world->size);
+    return failure(EXIT_USAGE, "--parts %d: it must divide the number of ranks, %d", parts,
+                   world->size);
   *grid = (struct grid){.parts = parts,
                         .replicas = world->size / parts,
                         .part = world->rank % parts,

@@ -1,5 +1,6 @@
-/* World ranks as a grid: parts x replicas. The ranks of one replica are neighbours in world order and
- * exchange halos; the ranks that own the same part in different replicas sum their gradients. */
+/* World ranks as a grid: parts x replicas. The ranks of one replica are neighbours in
+ * world order and exchange halos; the ranks that own the same part in different
+ * replicas sum their gradients. */
 #ifndef FASCICLE_GRID_H
 #define FASCICLE_GRID_H
 
@@ -14,8 +15,8 @@ struct grid {
   struct comm part_comm;    /* the ranks with our part; rank = replica */
 };
 
-/* world size = parts x replicas, else EXIT_USAGE that names both numbers. Agreed. The transport of both
- * groups is unset. */
+/* world size = parts x replicas, else EXIT_USAGE that names both numbers. Agreed. The transport
+ * of both groups is unset. */
 struct status grid_init(const struct comm *world, int parts, struct grid *grid);
 void grid_free(struct grid *grid);
 

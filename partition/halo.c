@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-/* A set of global rows: one bit each, and before each word the number of members in front of it, so that a
- * member's rank is a popcount away. N / 8 + N / 16 bytes, whatever the number of edges. */
+/* A set of global rows: one bit each, and before each word the number of members in front of it, so
+ * that a member's rank is a popcount away. N / 8 + N / 16 bytes, whatever the number of edges. */
 struct rowset {
   int64_t n_words;
   uint64_t *word;  /* [n_words] */
@@ -35,12 +35,14 @@ static int64_t rowset_count(struct rowset *set) {
 
 static lidx rowset_rank(const struct rowset *set, gidx row) {
   const uint64_t before = ((uint64_t)1 << (row & 63)) - 1;
-  return (lidx)(set->below[row >> 6] + (uint32_t)__builtin_popcountll(set->word[row >> 6] & before));
+  return (lidx)(set->below[row >> 6] +
+                (uint32_t)__builtin_popcountll(set->word[row >> 6] & before));
 }
 
 static void rowset_list(const struct rowset *set, gidx *row) {
   for (int64_t w = 0; w < set->n_words; w++)
-    for (uint64_t bits = set->word[w]; bits; bits &= bits - 1) *row++ = w * 64 + __builtin_ctzll(bits);
+    for (uint64_t bits = set->word[w]; bits; bits &= bits - 1)
+      *row++ = w * 64 + __builtin_ctzll(bits);
 }
 
 static bool is_own(const struct graph *graph, gidx row) {
@@ -70,7 +72,8 @@ bool halo_takes_all(int64_t halo_rows, int64_t gather_rows) {
   return gather_rows > 0 && halo_rows >= gather_rows - gather_rows / 8;
 }
 
-static bool choose_all(const struct comm *comm, enum halo_kind kind, gidx n_global, int64_t n_halo) {
+static bool choose_all(const struct comm *comm, enum halo_kind kind, gidx n_global,
+                       int64_t n_halo) {
   if (kind != HALO_AUTO || comm->size == 1) return kind == HALO_ALL && comm->size > 1;
   comm_sum_i64(comm, &n_halo, 1);
   return halo_takes_all(n_halo, (comm->size - 1) * n_global);
@@ -164,15 +167,16 @@ static int64_t list_mark(eidx n, gidx first, const lidx *row, const gidx *gid) {
   return (int64_t)mark;
 }
 
-/* Every pair of ranks must mean the same rows in the same order, else states would silently land in the wrong
- * neuron. */
+/* Every pair of ranks must mean the same rows in the same order, else states would silently
+ * land in the wrong neuron. */
 static void check_lists(const struct comm *comm, const struct graph *graph) {
   const struct halo *halo = &graph->halo;
   int64_t *ours = NEW_ZERO(int64_t, comm->size), *one = NEW(int64_t, comm->size);
   int64_t *expected = NEW_ZERO(int64_t, comm->size), *counts = NEW(int64_t, comm->size);
   for (int p = 0; p < halo->n_peers; p++) {
     const eidx s = halo->send_ptr[p], r = halo->recv_ptr[p];
-    ours[halo->peer[p]] = list_mark(halo->send_ptr[p + 1] - s, graph->first, halo->send_row + s, NULL);
+    ours[halo->peer[p]] =
+        list_mark(halo->send_ptr[p + 1] - s, graph->first, halo->send_row + s, NULL);
     expected[halo->peer[p]] = list_mark(halo->recv_ptr[p + 1] - r, 0, NULL, graph->halo_gid + r);
   }
   for (int r = 0; r < comm->size; r++) one[r] = 1;
@@ -192,12 +196,13 @@ static void find_peers(const struct comm *comm, struct graph *graph) {
   check_lists(comm, graph);
 }
 
-void graph_build(const struct comm *comm, const gidx *first_of_rank, const eidx *row_ptr, const gidx *source,
-                 enum halo_kind kind, struct graph *graph) {
+void graph_build(const struct comm *comm, const gidx *first_of_rank, const eidx *row_ptr,
+                 const gidx *source, enum halo_kind kind, struct graph *graph) {
   static int64_t built;
   const gidx first = first_of_rank[comm->rank], n_own = first_of_rank[comm->rank + 1] - first;
   if (n_own < 0 || n_own > INT32_MAX)
-    DIE(EXIT_RUNTIME, "%lld rows on one rank, more than %d; use more ranks", (long long)n_own, INT32_MAX);
+    DIE(EXIT_RUNTIME, "%lld rows on one rank, more than %d; use more ranks", (long long)n_own,
+        INT32_MAX);
   *graph = (struct graph){.n_global = first_of_rank[comm->size],
                           .first = first,
                           .first_of_rank = first_of_rank,
@@ -218,6 +223,7 @@ void graph_free(struct graph *graph) {
   struct halo *halo = &graph->halo;
   csr_free(&graph->near), csr_free(&graph->far);
   mem_free(graph->near_edge), mem_free(graph->far_edge), mem_free(graph->halo_gid);
-  mem_free(halo->peer), mem_free(halo->send_ptr), mem_free(halo->send_row), mem_free(halo->recv_ptr);
+  mem_free(halo->peer), mem_free(halo->send_ptr), mem_free(halo->send_row),
+      mem_free(halo->recv_ptr);
   *graph = (struct graph){0};
 }

@@ -1,6 +1,7 @@
-/* METIS 5.1 with 32-bit indices: every count is checked before it becomes an idx_t. METIS draws from libc's
- * rand(), one generator for the whole process, so two calls at once would not repeat: calls are serial. It
- * also traps SIGTERM while it runs, which is blocked meanwhile so that our own handler sees it afterwards. */
+/* METIS 5.1 with 32-bit indices: every count is checked before it becomes an idx_t. METIS draws
+ * from libc's rand(), one generator for the whole process, so two calls at once would not repeat:
+ * calls are serial. It also traps SIGTERM while it runs, which is blocked meanwhile so that our own
+ * handler sees it afterwards. */
 #include "order.h"
 #include "core/log.h"
 #include "core/mem.h"
@@ -13,8 +14,8 @@
 
 _Static_assert(sizeof(idx_t) == 4, "the checks here are for METIS with 32-bit indices");
 
-/* Pieces with fewer neighbours than this are divided several times, the best kept: it costs nothing there,
- * and evens out small parts. */
+/* Pieces with fewer neighbours than this are divided several times, the best kept: it costs nothing
+ * there, and evens out small parts. */
 enum { SMALL = 300000, TRIES = 4 };
 
 enum { PASSES = 8, SLACK = 200 }; /* of the refinement; a side at most 1 / SLACK over half */
@@ -29,12 +30,14 @@ struct piece {
   uint32_t *node;      /* [n] ascending node ids */
 };
 
-/* The net of a source: itself and its targets, the neurons that must have its state. A part needs a row from
- * elsewhere for every net that it shares, so halo rows = sum over nets of (parts met - 1). */
+/* The net of a source: itself and its targets, the neurons that must have its state. A
+ * part needs a row from elsewhere for every net that it shares, so halo rows = sum over
+ * nets of (parts met - 1). */
 struct nets {
   eidx *first;      /* [n_nodes + 1] into source */
   uint32_t *source; /* [n_edges] sources of each target: with the node itself, the nets it is in */
-  idx_t (*pins)[2]; /* [n_nodes] members of each net on the two sides of the piece at hand; zero between */
+  idx_t (*pins)[2]; /* [n_nodes] members of each net on the two sides of the piece at hand; zero
+                       between */
 };
 
 struct work {
@@ -54,8 +57,9 @@ static void piece_free(struct piece *p) {
 
 /* ---- the symmetric graph ---- */
 
-/* Both directions of every edge as lists by node, each list ascending: edges are first spread by one end, in
- * any order; reading the lists of nodes 0, 1, 2 ... then appends ascending ids everywhere. */
+/* Both directions of every edge as lists by node, each list ascending: edges are first
+ * spread by one end, in any order; reading the lists of nodes 0, 1, 2 ... then appends
+ * ascending ids everywhere. */
 static uint32_t *sorted_neighbours(const struct order_input *in, const eidx *first) {
   const int64_t n = in->n_nodes;
   uint32_t *mixed = NEW(uint32_t, first[n]), *sorted = NEW(uint32_t, first[n]);
@@ -115,8 +119,8 @@ static int64_t weight_of(const struct piece *p, const idx_t *side, idx_t which) 
   return sum;
 }
 
-/* Cut the ascending nodes where the weight in front comes closest to half; both sides get a node if there are
- * two. */
+/* Cut the ascending nodes where the weight in front comes closest to half; both sides get a
+ * node if there are two. */
 static void balanced_split(const struct piece *p, idx_t *side) {
   int64_t total = 0, before = 0;
   for (idx_t v = 0; v < p->n; v++) total += p->weight[v];
@@ -152,8 +156,9 @@ static int call_metis(struct piece *p, idx_t seed, idx_t *side) {
   sigaddset(&term, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &term, &old);
   watchdog_pause("METIS");
-  const int code = METIS_PartGraphRecursive(&p->n, &n_constraints, p->first, p->neighbour, p->weight, NULL,
-                                            p->multiplicity, &n_sides, NULL, NULL, options, &cut, side);
+  const int code =
+      METIS_PartGraphRecursive(&p->n, &n_constraints, p->first, p->neighbour, p->weight, NULL,
+                               p->multiplicity, &n_sides, NULL, NULL, options, &cut, side);
   watchdog_resume();
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   return code;
@@ -171,20 +176,23 @@ static void choose_sides(struct work *w, struct piece *p, idx_t *side) {
   if (!fault) return;
   if (w->n_fallbacks++ == 0) {
     snprintf(w->why, sizeof w->why, "METIS %s", fault);
-    log_warning("METIS %s (code %d) on a piece of %d neurons: balanced split by in-degree there", fault, code,
-                (int)p->n);
+    log_warning("METIS %s (code %d) on a piece of %d neurons: balanced split by in-degree there",
+                fault, code, (int)p->n);
   }
   balanced_split(p, side);
 }
 
-/* ---- fewer halo rows: METIS counts edges between the sides, we pay for nets that are on both ---- */
+/* ---- fewer halo rows: METIS counts edges between the sides, we pay for
+ * nets that are on both ---- */
 
 static struct nets nets_init(const struct order_input *in) {
-  struct nets nets = {.first = NEW_ZERO(eidx, in->n_nodes + 2), .source = NEW(uint32_t, in->n_edges)};
+  struct nets nets = {.first = NEW_ZERO(eidx, in->n_nodes + 2),
+                      .source = NEW(uint32_t, in->n_edges)};
   nets.pins = mem_zero(in->n_nodes, sizeof *nets.pins);
   for (eidx e = 0; e < in->n_edges; e++) nets.first[in->target[e] + 2]++;
   for (int64_t v = 0; v < in->n_nodes; v++) nets.first[v + 2] += nets.first[v + 1];
-  for (eidx e = 0; e < in->n_edges; e++) nets.source[nets.first[in->target[e] + 1]++] = in->source[e];
+  for (eidx e = 0; e < in->n_edges; e++)
+    nets.source[nets.first[in->target[e] + 1]++] = in->source[e];
   return nets;
 }
 
@@ -199,7 +207,8 @@ static void change_pins(const struct nets *nets, uint32_t node, idx_t which, idx
     nets->pins[nets->source[e]][which] += change;
 }
 
-/* +1 when the node is a net's last pin on its side and others are on the other; -1 when all are on its. */
+/* +1 when the node is a net's last pin on its side and others are on the other;
+ * -1 when all are on its. */
 static idx_t net_gain(const idx_t pins[2], idx_t from) {
   return (pins[from] == 1 && pins[1 - from] > 0) - (pins[1 - from] == 0 && pins[from] > 1);
 }
@@ -211,9 +220,10 @@ static idx_t move_gain(const struct nets *nets, uint32_t node, idx_t from) {
   return gain;
 }
 
-/* Greedy: a node changes sides when that unites more nets than it divides and the other side has room. */
-static int64_t refine_pass(const struct nets *nets, const struct piece *p, int64_t limit, int64_t weight[2],
-                           idx_t *side) {
+/* Greedy: a node changes sides when that unites more nets than it divides and
+ * the other side has room. */
+static int64_t refine_pass(const struct nets *nets, const struct piece *p, int64_t limit,
+                           int64_t weight[2], idx_t *side) {
   int64_t total = 0;
   for (idx_t v = 0; v < p->n; v++) {
     const idx_t from = side[v], to = 1 - from;
@@ -238,13 +248,15 @@ static void refine_sides(const struct nets *nets, const struct piece *p, idx_t *
 }
 
 /* The nodes of one side with the edges among them. local [n]: a node's number within its side. */
-static struct piece cut_out(const struct piece *p, const idx_t *side, const idx_t *local, idx_t which) {
+static struct piece cut_out(const struct piece *p, const idx_t *side, const idx_t *local,
+                            idx_t which) {
   idx_t n = 0;
   eidx n_neighbours = 0;
   for (idx_t v = 0; v < p->n; v++) {
     if (side[v] != which) continue;
     n++;
-    for (idx_t k = p->first[v]; k < p->first[v + 1]; k++) n_neighbours += side[p->neighbour[k]] == which;
+    for (idx_t k = p->first[v]; k < p->first[v + 1]; k++)
+      n_neighbours += side[p->neighbour[k]] == which;
   }
   struct piece c = {.n = n, .first = NEW(idx_t, (int64_t)n + 1), .weight = NEW(idx_t, n)};
   c.node = NEW(uint32_t, n), c.neighbour = NEW(idx_t, n_neighbours);
@@ -299,8 +311,8 @@ static struct status check_input(const struct order_input *in) {
         (long long)in->n_nodes, (long long)in->n_edges, INT32_MAX / 2);
   for (eidx e = 0; e < in->n_edges; e++)
     if (in->source[e] >= in->n_nodes || in->target[e] >= in->n_nodes)
-      return failure(EXIT_INPUT, "edge %lld (%u to %u) leaves the %lld nodes", (long long)e, in->source[e],
-                     in->target[e], (long long)in->n_nodes);
+      return failure(EXIT_INPUT, "edge %lld (%u to %u) leaves the %lld nodes", (long long)e,
+                     in->source[e], in->target[e], (long long)in->n_nodes);
   return fine();
 }
 
@@ -321,8 +333,9 @@ static void number_rows(int64_t n_nodes, const uint32_t *part_of_node, struct or
 
 static void name_method(const struct work *w, struct order *order) {
   if (w->n_fallbacks == 0)
-    snprintf(order->method, sizeof order->method, "METIS %d.%d.%d nested bisection, refined for halo rows",
-             METIS_VER_MAJOR, METIS_VER_MINOR, METIS_VER_SUBMINOR);
+    snprintf(order->method, sizeof order->method,
+             "METIS %d.%d.%d nested bisection, refined for halo rows", METIS_VER_MAJOR,
+             METIS_VER_MINOR, METIS_VER_SUBMINOR);
   else
     snprintf(order->method, sizeof order->method, "balanced split %lld of %lld (%s)",
              (long long)w->n_fallbacks, (long long)w->n_pieces, w->why);

@@ -1,10 +1,11 @@
 /* The partition ordering, computed once and stored in the artifact; METIS stays behind this file.
- * One nested recursive bisection: vertex weight = in-degree + 1, edge weight = number of directed edges
- * between the pair, self-loops left out, fixed seed. METIS counts cut edges, but what travels is one row per
- * (source, part that needs it): so each bisection is then refined greedily for fewer such rows, at most 0.5 %
- * out of balance a level (halo rows 10 % fewer on the larval brain, 2 to 5 % on large modular graphs).
- * Neurons of one part stand together, parts nest, so that rows [first, last) of any power-of-two split up to
- * `parts` are the parts of the coarser level. Within a part: ascending node id. */
+ * One nested recursive bisection: vertex weight = in-degree + 1, edge weight = number of directed
+ * edges between the pair, self-loops left out, fixed seed. METIS counts cut edges, but what
+ * travels is one row per (source, part that needs it): so each bisection is then refined greedily
+ * for fewer such rows, at most 0.5 % out of balance a level (halo rows 10 % fewer on the larval
+ * brain, 2 to 5 % on large modular graphs). Neurons of one part stand together, parts nest, so
+ * that rows [first, last) of any power-of-two split up to `parts` are the parts of the coarser
+ * level. Within a part: ascending node id. */
 #ifndef FASCICLE_ORDER_H
 #define FASCICLE_ORDER_H
 
@@ -23,13 +24,13 @@ struct order {
   int parts;
   uint32_t *row_of_node, *node_of_row; /* [n_nodes] inverse of each other */
   gidx *block;                         /* [parts + 1] row boundaries of the parts */
-  int64_t cut;                         /* directed edges between different parts of the finest level */
+  int64_t cut;     /* directed edges between different parts of the finest level */
   char method[64]; /* "METIS 5.1.0 nested bisection ...", or "balanced split k of n (METIS ...)" */
 };
 
-/* Local, on one rank; takes seconds to minutes. METIS' result is checked: where it leaves a side empty or
- * grossly unbalanced (path of 3 nodes, 2 parts), that bisection is a balanced split and log_warning says so
- * once. */
+/* Local, on one rank; takes seconds to minutes. METIS' result is checked: where it leaves a side
+ * empty or grossly unbalanced (path of 3 nodes, 2 parts), that bisection is a balanced split and
+ * log_warning says so once. */
 struct status order_compute(const struct order_input *input, struct order *order);
 void order_free(struct order *order);
 
@@ -43,7 +44,7 @@ struct order_quality {
   double edge_balance, node_balance; /* largest part over mean */
 };
 /* first [parts + 1] row boundaries; row_of_node may be NULL for the identity. */
-void order_quality(const struct order_input *input, const uint32_t *row_of_node, const gidx *first, int parts,
-                   struct order_quality *quality);
+void order_quality(const struct order_input *input, const uint32_t *row_of_node, const gidx *first,
+                   int parts, struct order_quality *quality);
 
 #endif

@@ -3,8 +3,8 @@
 
 enum { FOR_PERMUTE = 0x20000001, ROUNDS = 6 };
 
-/* A Feistel network on the next even power of two, walked until it falls inside: at most four times on
- * average. */
+/* A Feistel network on the next even power of two, walked until it falls inside: at most
+ * four times on average. */
 uint64_t permute(uint64_t seed, uint32_t stream, uint32_t part, uint64_t n, uint64_t i) {
   int half = 1;
   while (((uint64_t)1 << (2 * half)) < n) half++;
@@ -12,7 +12,8 @@ uint64_t permute(uint64_t seed, uint32_t stream, uint32_t part, uint64_t n, uint
   do {
     uint64_t left = i >> half, right = i & mask;
     for (uint32_t round = 0; round < ROUNDS; round++) {
-      const struct rng_block b = rng_draw(seed, (uint32_t)right, part << 4 | round, stream, FOR_PERMUTE);
+      const struct rng_block b =
+          rng_draw(seed, (uint32_t)right, part << 4 | round, stream, FOR_PERMUTE);
       const uint64_t next = left ^ (b.v[0] & mask);
       left = right, right = next;
     }

@@ -18,7 +18,8 @@ static gidx cut_at(gidx n, const eidx *row_ptr, int part, int parts) {
   return low;
 }
 
-void rows_split(gidx n, const eidx *row_ptr, const gidx *block, int n_blocks, int parts, gidx *first) {
+void rows_split(gidx n, const eidx *row_ptr, const gidx *block, int n_blocks, int parts,
+                gidx *first) {
   const bool nested = block && n_blocks >= parts && n_blocks % parts == 0;
   first[0] = 0;
   for (int p = 1; p < parts; p++) {

@@ -38,7 +38,8 @@ static struct rows rows_init(const struct shuffle_input *in) {
     if (e == 0 || in->target[e - 1] != t) {
       if (rows.degree[t])
         DIE(EXIT_INPUT,
-            "the edges of target %u do not stand together: the graph's file is damaged; convert its tables "
+            "the edges of target %u do not stand together: the graph's file is damaged; convert "
+            "its tables "
             "again",
             t);
       rows.first[t] = e;
@@ -83,14 +84,15 @@ static void cut_groups(const struct rows *rows, struct deal *deal, int64_t first
     deal->group[++deal->n_groups] = last;
 }
 
-static void deal_rows(const struct shuffle_input *in, const struct rows *rows, int round, struct deal *deal) {
+static void deal_rows(const struct shuffle_input *in, const struct rows *rows, int round,
+                      struct deal *deal) {
   deal->n_groups = 0, deal->group[0] = 0;
   for (int c = 0; c < rows->n_classes; c++) {
     const int64_t first = rows->class_first[c], n = rows->class_first[c + 1] - first;
 #pragma omp parallel for num_threads(in->n_threads)
     for (int64_t k = 0; k < n; k++)
-      deal->node[first + (int64_t)permute(in->seed, STREAM_ROWS, (uint32_t)round, (uint64_t)n, (uint64_t)k)] =
-          rows->node[first + k];
+      deal->node[first + (int64_t)permute(in->seed, STREAM_ROWS, (uint32_t)round, (uint64_t)n,
+                                          (uint64_t)k)] = rows->node[first + k];
     cut_groups(rows, deal, first, first + n);
   }
 }
@@ -102,13 +104,14 @@ struct edge {
 };
 
 struct group {
-  int64_t n_rows, n_sources, n_words, n; /* n edges that may move: all but self-loops and repeated pairs */
-  struct edge *edge;                     /* [n] */
-  eidx *place;                           /* [n] where each edge stands */
-  uint32_t *node_of;                     /* [n_sources] */
-  uint64_t *has;                         /* [n_rows][n_words]: bit s of row r: the row has that source */
-  uint64_t *twice;                       /* [n_words] sources that the row at hand has more than once */
-  uint32_t *local;                       /* [n_nodes] local number of a node as source, or `none` */
+  int64_t n_rows, n_sources, n_words,
+      n;             /* n edges that may move: all but self-loops and repeated pairs */
+  struct edge *edge; /* [n] */
+  eidx *place;       /* [n] where each edge stands */
+  uint32_t *node_of; /* [n_sources] */
+  uint64_t *has;     /* [n_rows][n_words]: bit s of row r: the row has that source */
+  uint64_t *twice;   /* [n_words] sources that the row at hand has more than once */
+  uint32_t *local;   /* [n_nodes] local number of a node as source, or `none` */
   int64_t edges_room, bits_room;
 };
 
@@ -175,13 +178,14 @@ static void number_sources(struct group *g, const struct shuffle_input *in, cons
   g->n_words = g->n_sources / 64 + 1;
 }
 
-static void load_row(struct group *g, const struct shuffle_input *in, const struct rows *rows, uint32_t r,
-                     uint32_t node) {
+static void load_row(struct group *g, const struct shuffle_input *in, const struct rows *rows,
+                     uint32_t r, uint32_t node) {
   const eidx first = rows->first[node], end = first + rows->degree[node];
   uint64_t *has = g->has + r * g->n_words;
   bool repeats = false;
   for (eidx e = first; e < end; e++)
-    if (bit_set(has, g->local[in->source[e]])) repeats = true, bit_set(g->twice, g->local[in->source[e]]);
+    if (bit_set(has, g->local[in->source[e]]))
+      repeats = true, bit_set(g->twice, g->local[in->source[e]]);
   for (eidx e = first; e < end; e++) {
     const uint32_t s = g->local[in->source[e]];
     if (in->source[e] == node || (repeats && bit_is(g->twice, s))) continue;
@@ -197,7 +201,8 @@ static void group_load(struct group *g, const struct shuffle_input *in, const st
   number_sources(g, in, rows, node);
   group_bits_room(g);
   for (int64_t r = 0; r < n_rows; r++) load_row(g, in, rows, (uint32_t)r, node[r]);
-  if (g->n > UINT32_MAX) DIE(EXIT_RUNTIME, "a group of %lld edges is too large to shuffle", (long long)g->n);
+  if (g->n > UINT32_MAX)
+    DIE(EXIT_RUNTIME, "a group of %lld edges is too large to shuffle", (long long)g->n);
 }
 
 static void group_store(const struct group *g, const struct shuffle_input *in) {
@@ -205,7 +210,8 @@ static void group_store(const struct group *g, const struct shuffle_input *in) {
   for (int64_t s = 0; s < g->n_sources; s++) g->local[g->node_of[s]] = none;
 }
 
-/* a -> b, c -> d  =>  c -> b, a -> d. Equal rows, equal sources and self-loops show as a bit that is set. */
+/* a -> b, c -> d  =>  c -> b, a -> d. Equal rows, equal sources and self-loops
+ * show as a bit that is set. */
 static bool try_swap(struct group *g, uint32_t i, uint32_t j) {
   struct edge *x = &g->edge[i], *y = &g->edge[j];
   uint64_t *b = g->has + x->row * g->n_words, *d = g->has + y->row * g->n_words;
@@ -220,8 +226,8 @@ static uint32_t below(uint32_t word, int64_t n) {
   return (uint32_t)(((uint64_t)word * (uint64_t)n) >> 32);
 }
 
-/* Five attempts for four edges, a number fixed beforehand: stopping at a number of accepted swaps would tie
- * the result's parity to the start. Returns the number accepted. */
+/* Five attempts for four edges, a number fixed beforehand: stopping at a number of accepted swaps
+ * would tie the result's parity to the start. Returns the number accepted. */
 static int64_t group_swap(struct group *g, uint64_t seed, uint32_t group, uint32_t round) {
   int64_t accepted = 0;
   if (g->n < 2 || g->n_rows < 2) return 0;
@@ -255,7 +261,8 @@ static int64_t shuffle_round(const struct shuffle_input *in, const struct rows *
 /* ---- what is kept, and that nothing is broken ---- */
 
 /* Edges whose pair the old graph has. */
-static int64_t count_kept(const struct shuffle_input *in, const struct rows *rows, const uint32_t *old) {
+static int64_t count_kept(const struct shuffle_input *in, const struct rows *rows,
+                          const uint32_t *old) {
   int64_t kept = 0;
 #pragma omp parallel num_threads(in->n_threads) reduction(+ : kept)
   {
@@ -272,8 +279,8 @@ static int64_t count_kept(const struct shuffle_input *in, const struct rows *row
   return kept;
 }
 
-/* All that must stay: a fingerprint of the (source, class of target) pairs as a sum over edges, exact
- * out-degrees, self-loops, repeated pairs. */
+/* All that must stay: a fingerprint of the (source, class of target) pairs as a sum over edges,
+ * exact out-degrees, self-loops, repeated pairs. */
 struct census {
   int64_t *out_degree; /* [n_nodes] */
   uint64_t mark;
@@ -303,17 +310,19 @@ static void check_census(const struct shuffle_input *in, const struct census *be
                          const struct census *after) {
   for (int64_t v = 0; v < in->n_nodes; v++)
     if (before->out_degree[v] != after->out_degree[v])
-      DIE(EXIT_RUNTIME, "the shuffle is broken: node %lld had %lld outputs and has %lld", (long long)v,
-          (long long)before->out_degree[v], (long long)after->out_degree[v]);
+      DIE(EXIT_RUNTIME, "the shuffle is broken: node %lld had %lld outputs and has %lld",
+          (long long)v, (long long)before->out_degree[v], (long long)after->out_degree[v]);
   if (before->mark != after->mark)
     DIE(EXIT_RUNTIME, "the shuffle is broken: outputs into classes have changed");
   if (before->self_loops != after->self_loops || before->repeated != after->repeated)
-    DIE(EXIT_RUNTIME, "the shuffle is broken: self-loops %lld before, %lld after; repeated pairs %lld, %lld",
+    DIE(EXIT_RUNTIME,
+        "the shuffle is broken: self-loops %lld before, %lld after; repeated pairs %lld, %lld",
         (long long)before->self_loops, (long long)after->self_loops, (long long)before->repeated,
         (long long)after->repeated);
 }
 
-static void run_rounds(const struct shuffle_input *in, const struct rows *rows, struct shuffle_facts *facts) {
+static void run_rounds(const struct shuffle_input *in, const struct rows *rows,
+                       struct shuffle_facts *facts) {
   struct deal deal = {.node = NEW(uint32_t, in->n_nodes), .group = NEW(int64_t, in->n_nodes + 2)};
   uint32_t *old = NEW(uint32_t, in->n_edges);
   if (in->n_edges) memcpy(old, in->source, (size_t)in->n_edges * sizeof *old);
@@ -350,12 +359,13 @@ void shuffle_properties(const struct shuffle_input *in, eidx *from) {
   for (int c = 0; c < rows.n_classes; c++) {
     const eidx first = n;
     for (int64_t k = rows.class_first[c]; k < rows.class_first[c + 1]; k++)
-      for (uint32_t i = 0; i < rows.degree[rows.node[k]]; i++) slot[n++] = rows.first[rows.node[k]] + i;
+      for (uint32_t i = 0; i < rows.degree[rows.node[k]]; i++)
+        slot[n++] = rows.first[rows.node[k]] + i;
     const uint64_t m = (uint64_t)(n - first);
 #pragma omp parallel for num_threads(in->n_threads)
     for (eidx k = first; k < n; k++)
-      from[slot[k]] =
-          slot[first + (eidx)permute(in->seed, STREAM_PROPERTIES, (uint32_t)c, m, (uint64_t)(k - first))];
+      from[slot[k]] = slot[first + (eidx)permute(in->seed, STREAM_PROPERTIES, (uint32_t)c, m,
+                                                 (uint64_t)(k - first))];
   }
   mem_free(slot);
   rows_free(&rows);

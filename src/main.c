@@ -9,16 +9,18 @@
 #include <string.h>
 
 static const struct verb *const verbs[] = {
-    &verb_convert, &verb_generate, &verb_order,  &verb_inspect, &verb_simulate, &verb_trace, &verb_bench,
-    &verb_train,   &verb_evaluate, &verb_sample, &verb_export,  &verb_plan,     &verb_info,
+    &verb_convert, &verb_generate, &verb_order, &verb_inspect,  &verb_simulate,
+    &verb_trace,   &verb_bench,    &verb_train, &verb_evaluate, &verb_sample,
+    &verb_export,  &verb_plan,     &verb_info,
 };
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 static void print_usage(void) {
-  printf("Usage: fascicle VERB [options]\n\nTrain and simulate connectomes on one rank or many.\n\nVerbs:\n");
+  printf("Usage: fascicle VERB [options]\n\nTrain and simulate connectomes on one rank or "
+         "many.\n\nVerbs:\n");
   for (int i = 0; i < N_VERBS; i++) printf("  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
-  printf(
-      "\n`fascicle VERB --help` explains a verb with an example. Under MPI: mpirun -n R fascicle VERB ...\n");
+  printf("\n`fascicle VERB --help` explains a verb with an example. Under MPI: mpirun -n R "
+         "fascicle VERB ...\n");
 }
 
 static const struct verb *find_verb(const char *name) {
@@ -52,7 +54,8 @@ static void meet(const struct comm *world) {
 }
 
 int main(int argc, char **argv) {
-  /* Before MPI is up one rank speaks too; the others leave with 0, lest the launcher ends it before. */
+  /* Before MPI is up one rank speaks too; the others leave with 0, lest the
+   * launcher ends it before. */
   const bool silent = comm_launched_rank() > 0;
   if (argc < 2 || is_help(argv[1]) || !strcmp(argv[1], "help")) {
     if (silent) return EXIT_FINE;

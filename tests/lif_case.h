@@ -8,7 +8,8 @@
 #include "lif/run.h"
 #include "core/mem.h"
 
-/* A way to run: which loop, how many threads, which row each node has, which rank owns which rows. */
+/* A way to run: which loop, how many threads, which row each node has,
+ * which rank owns which rows. */
 struct way {
   const struct lif_backend *backend;
   int threads;
@@ -47,8 +48,8 @@ struct place {
   struct lif_net net;
 };
 
-static inline void place_init(struct place *p, const struct comm *comm, const struct lif_edges *edges,
-                              const struct way *way) {
+static inline void place_init(struct place *p, const struct comm *comm,
+                              const struct lif_edges *edges, const struct way *way) {
   const gidx n = edges->n_nodes;
   const int idle = way->uneven && comm->size > 1;
   p->edges = *edges;
@@ -59,7 +60,8 @@ static inline void place_init(struct place *p, const struct comm *comm, const st
   if (way->permuted) p->edges.row_of_node = p->row_of_node = NEW(uint32_t, n);
   for (gidx i = 0; i < n && way->permuted; i++)
     p->row_of_node[i] =
-        (uint32_t)(i % 2 ? n - 1 - i / 2 : i / 2); /* even ids ascend, odd ids descend behind them */
+        (uint32_t)(i % 2 ? n - 1 - i / 2
+                         : i / 2); /* even ids ascend, odd ids descend behind them */
   lif_net_build(&p->edges, p->first_of_rank[comm->rank], p->first_of_rank[comm->rank + 1], &p->net);
 }
 
@@ -67,9 +69,10 @@ static inline void place_free(struct place *p) {
   lif_net_free(&p->net), mem_free(p->first_of_rank), mem_free(p->row_of_node);
 }
 
-static inline struct lif_run *open_run(const struct place *p, const struct comm *comm, const struct way *way,
-                                       const struct lif_params *params, const struct lif_stimulus *stimulus,
-                                       int n_stimuli, uint64_t seed) {
+static inline struct lif_run *open_run(const struct place *p, const struct comm *comm,
+                                       const struct way *way, const struct lif_params *params,
+                                       const struct lif_stimulus *stimulus, int n_stimuli,
+                                       uint64_t seed) {
   const struct lif_setup setup = {.backend = way->backend,
                                   .net = &p->net,
                                   .first_of_rank = p->first_of_rank,
@@ -84,7 +87,8 @@ static inline struct lif_run *open_run(const struct place *p, const struct comm 
 }
 
 /* Own values placed at their node ids, then summed over ranks: the whole, on every rank. */
-static inline void whole_spikes(const struct lif_run *run, const struct lif_batch *batch, int64_t *fired) {
+static inline void whole_spikes(const struct lif_run *run, const struct lif_batch *batch,
+                                int64_t *fired) {
   const gidx n = run->setup.net->n_global;
   nodeid *id = NEW(nodeid, batch->own->n);
   memset(fired, 0, (size_t)(n * batch->n_steps) * sizeof *fired);
@@ -124,13 +128,14 @@ static inline void whole_read(const struct lif_run *run, bool with_ring, struct 
     w->potential[net->id[i]] = own.potential[i], w->counter[net->id[i]] = own.counter[i];
     memcpy(w->ring + net->id[i] * d, own.ring + (int64_t)i * d, (size_t)d * sizeof *own.ring);
   }
-  comm_sum_i64(&world, w->potential, net->n_global), comm_sum_i64(&world, w->counter, net->n_global);
+  comm_sum_i64(&world, w->potential, net->n_global),
+      comm_sum_i64(&world, w->counter, net->n_global);
   if (with_ring) comm_sum_i64(&world, w->ring, net->n_global * d);
   lif_state_free(&own);
 }
 
-/* What a run leaves: sums over spikes and final state that no order of ranks, rows or steps of a batch
- * changes. */
+/* What a run leaves: sums over spikes and final state that no order of ranks, rows or
+ * steps of a batch changes. */
 struct trail {
   int64_t low, high, spikes, events;
 };
@@ -172,8 +177,8 @@ static inline void trail_sum(struct trail *trail, const struct comm *comm) {
 }
 
 /* Initial values by node id into a rank's state; NULL: zeros. */
-static inline void start_from(struct lif_run *run, const struct comm *comm, const int64_t *potential,
-                              const int64_t *counter, uint32_t trial) {
+static inline void start_from(struct lif_run *run, const struct comm *comm,
+                              const int64_t *potential, const int64_t *counter, uint32_t trial) {
   const struct lif_net *net = run->setup.net;
   struct lif_state state;
   lif_state_init(net, &state);

@@ -1,5 +1,5 @@
-/* The recurrence and its gradients in float64 on a dense matrix, written from the mathematics alone, and
- * random networks to try it on. Everything is [node][batch] with batch contiguous. */
+/* The recurrence and its gradients in float64 on a dense matrix, written from the mathematics
+ * alone, and random networks to try it on. Everything is [node][batch] with batch contiguous. */
 #ifndef FASCICLE_RECUR_MODEL_H
 #define FASCICLE_RECUR_MODEL_H
 
@@ -23,7 +23,8 @@ struct model {
 };
 
 struct model_result {
-  double *output, *d_value, *d_leak, *d_bias, *d_drive, *d_start, loss; /* loss = sum of d_output * output */
+  double *output, *d_value, *d_leak, *d_bias, *d_drive, *d_start,
+      loss; /* loss = sum of d_output * output */
 };
 
 static inline double model_draw(int stream, int64_t i) {
@@ -44,7 +45,8 @@ static inline int *model_nodes(int N, int n, int from) {
   return node;
 }
 
-/* In-degrees are log-normal around `degree`; the last node has no edges at all. Sources are distinct. */
+/* In-degrees are log-normal around `degree`; the last node has no edges at
+ * all. Sources are distinct. */
 static inline void model_edges(struct model *m, double degree) {
   const int N = m->N;
   m->row_ptr = NEW_ZERO(int64_t, N + 1);
@@ -81,7 +83,8 @@ static inline void model_free(struct model *m) {
 }
 
 static inline void model_result_free(struct model_result *r) {
-  mem_free(r->output), mem_free(r->d_value), mem_free(r->d_leak), mem_free(r->d_bias), mem_free(r->d_drive);
+  mem_free(r->output), mem_free(r->d_value), mem_free(r->d_leak), mem_free(r->d_bias),
+      mem_free(r->d_drive);
   mem_free(r->d_start);
 }
 
@@ -93,7 +96,8 @@ static inline double *model_dense(const struct model *m) {
   return V;
 }
 
-/* x to the nearest multiple of its last place: `digits` bits of significand, exponents from `least` on. */
+/* x to the nearest multiple of its last place: `digits` bits of significand,
+ * exponents from `least` on. */
 static inline double model_nearest(double x, int digits, int least) {
   if (x == 0) return 0;
   const int exponent = ilogb(x) < least ? least : ilogb(x);
@@ -114,8 +118,8 @@ static inline double *model_seen_state(const struct model *m, const double *s) {
 }
 
 /* y += A x, or A^T x; x, y [N][B] */
-static inline void model_multiply(const struct model *m, const double *A, bool transposed, const double *x,
-                                  double *y) {
+static inline void model_multiply(const struct model *m, const double *A, bool transposed,
+                                  const double *x, double *y) {
   for (int i = 0; i < m->N; i++)
     for (int j = 0; j < m->N; j++) {
       const double a = transposed ? A[(int64_t)j * m->N + i] : A[(int64_t)i * m->N + j];
@@ -185,7 +189,8 @@ static inline void model_step_back(const struct model *m, const double *V, int k
 
 static inline struct model_result model_run(const struct model *m) {
   const int64_t NB = (int64_t)m->N * m->B, K = (int64_t)m->T * m->M;
-  double *V = model_dense(m), *s = NEW(double, (K + 1) * NB), *p = NEW(double, K *NB), *q = NEW(double, NB);
+  double *V = model_dense(m), *s = NEW(double, (K + 1) * NB), *p = NEW(double, K *NB),
+         *q = NEW(double, NB);
   struct model_result r = {.d_value = NEW_ZERO(double, m->E),
                            .d_leak = NEW_ZERO(double, m->N),
                            .d_bias = NEW_ZERO(double, m->N),

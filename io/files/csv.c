@@ -20,7 +20,8 @@ struct status csv_begin(const char *path, struct csv *csv) {
   csv->path = path;
   TRY(file_tmp_own(path, csv->tmp));
   csv->file = fopen(csv->tmp, "we");
-  return csv->file ? fine() : failure(EXIT_OUTPUT, "%s: cannot write: %s", csv->tmp, strerror(errno));
+  return csv->file ? fine()
+                   : failure(EXIT_OUTPUT, "%s: cannot write: %s", csv->tmp, strerror(errno));
 }
 
 struct status csv_end(struct csv *csv) {

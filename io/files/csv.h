@@ -9,8 +9,8 @@
 /* One field: quoted where it holds a comma, a quote or a line end. */
 void csv_put(FILE *file, const char *text);
 
-/* A table that appears whole or not at all. After csv_begin write to `file`, then csv_end. EXIT_OUTPUT:
- * nothing is left behind. Local. */
+/* A table that appears whole or not at all. After csv_begin write to `file`, then csv_end.
+ * EXIT_OUTPUT: nothing is left behind. Local. */
 struct csv {
   FILE *file;
   const char *path; /* must live until csv_end */

@@ -36,7 +36,8 @@ static struct status check_folder(const char *path, const char *folder) {
   if (!S_ISDIR(info.st_mode))
     return failure(EXIT_OUTPUT, "%s: cannot write: %s is not a folder", path, folder);
   if (access(folder, W_OK | X_OK))
-    return failure(EXIT_OUTPUT, "%s: cannot write into folder %s: %s", path, folder, strerror(errno));
+    return failure(EXIT_OUTPUT, "%s: cannot write into folder %s: %s", path, folder,
+                   strerror(errno));
   return fine();
 }
 
@@ -45,9 +46,10 @@ static struct status check_space(const char *path, const char *folder, int64_t b
   if (statvfs(folder, &disk)) return fine(); /* unknown: the write itself will tell */
   const double room = (double)disk.f_bavail * (double)disk.f_frsize;
   if (room >= (double)bytes) return fine();
-  return failure(EXIT_OUTPUT,
-                 "%s: needs about %.1f MB but only %.1f MB are free in %s; free some or write elsewhere",
-                 path, (double)bytes / 1e6, room / 1e6, folder);
+  return failure(
+      EXIT_OUTPUT,
+      "%s: needs about %.1f MB but only %.1f MB are free in %s; free some or write elsewhere", path,
+      (double)bytes / 1e6, room / 1e6, folder);
 }
 
 struct status file_may_write(const char *path, int64_t bytes, bool force) {
@@ -59,18 +61,21 @@ struct status file_may_write(const char *path, int64_t bytes, bool force) {
   TRY(check_folder(path, folder));
   struct stat info;
   if (!stat(path, &info)) {
-    if (S_ISDIR(info.st_mode)) return failure(EXIT_OUTPUT, "%s: cannot write: it is a folder", path);
+    if (S_ISDIR(info.st_mode))
+      return failure(EXIT_OUTPUT, "%s: cannot write: it is a folder", path);
     if (!S_ISREG(info.st_mode)) /* the rename would put a file in place of a device or pipe */
-      return failure(EXIT_OUTPUT, "%s: cannot write: it is not an ordinary file; give another name", path);
-    if (!force) return failure(EXIT_OUTPUT, "%s: exists; give --force to replace it, or another name", path);
+      return failure(EXIT_OUTPUT, "%s: cannot write: it is not an ordinary file; give another name",
+                     path);
+    if (!force)
+      return failure(EXIT_OUTPUT, "%s: exists; give --force to replace it, or another name", path);
   }
   return check_space(path, folder, bytes);
 }
 
 struct status file_tmp_name(const char *path, char tmp[FILE_PATH]) {
   if (snprintf(tmp, FILE_PATH, "%s.tmp", path) < FILE_PATH) return fine();
-  return failure(EXIT_OUTPUT, "cannot write: the path is longer than %d characters: %.80s...", FILE_PATH - 5,
-                 path);
+  return failure(EXIT_OUTPUT, "cannot write: the path is longer than %d characters: %.80s...",
+                 FILE_PATH - 5, path);
 }
 
 /* The process that made ENTRY, a temporary file of this host's for NAME; 0 for other files. */
@@ -106,7 +111,8 @@ void file_unfinished(const char *path) {
   pthread_mutex_lock(&unfinished_lock);
   int i = 0;
   while (i < MOST_UNFINISHED && strcmp(unfinished[i], path)) i++;
-  if (i == MOST_UNFINISHED) snprintf(unfinished[n_unfinished++ % MOST_UNFINISHED], FILE_PATH, "%s", path);
+  if (i == MOST_UNFINISHED)
+    snprintf(unfinished[n_unfinished++ % MOST_UNFINISHED], FILE_PATH, "%s", path);
   pthread_mutex_unlock(&unfinished_lock);
 }
 

@@ -1,5 +1,5 @@
-/* Files that appear whole or not at all: written as PATH.tmp, synced, renamed, the folder synced. Local: one
- * rank does this and the others hear of it through agree(). */
+/* Files that appear whole or not at all: written as PATH.tmp, synced, renamed, the folder synced.
+ * Local: one rank does this and the others hear of it through agree(). */
 #ifndef FASCICLE_FILES_H
 #define FASCICLE_FILES_H
 
@@ -8,29 +8,31 @@
 
 enum { FILE_PATH = 4096 };
 
-/* Can PATH be made? EXIT_OUTPUT when its folder is missing or not writable, PATH is a folder, device
- * or pipe, a file of that name exists (unless `force`), or fewer than `bytes` bytes are free there. */
+/* Can PATH be made? EXIT_OUTPUT when its folder is missing or not writable, PATH is a
+ * folder, device or pipe, a file of that name exists (unless `force`), or fewer than
+ * `bytes` bytes are free there. */
 struct status file_may_write(const char *path, int64_t bytes, bool force);
 
 /* PATH.tmp, or EXIT_OUTPUT when the name gets too long. For the locked folder of a run. */
 struct status file_tmp_name(const char *path, char tmp[FILE_PATH]);
 
-/* PATH.HOST-PID.tmp: for files that two programs may make at a time; the last one to finish stands, whole.
- * What killed processes of this host left under such names is removed first. */
+/* PATH.HOST-PID.tmp: for files that two programs may make at a time; the last one to finish stands,
+ * whole. What killed processes of this host left under such names is removed first. */
 struct status file_tmp_own(const char *path, char tmp[FILE_PATH]);
 
-/* PATH, a file or a folder, is unfinished work of this process, as all names of file_tmp_own are. */
+/* PATH, a file or a folder, is unfinished work of this process, as all
+ * names of file_tmp_own are. */
 void file_unfinished(const char *path);
 
-/* Remove what is unfinished, as far as it is there. Any thread, while the others still write: they find their
- * names gone. */
+/* Remove what is unfinished, as far as it is there. Any thread, while the others still write: they
+ * find their names gone. */
 void files_abandon(void);
 
 /* fsync a file. On a network file system every host that wrote must do so. */
 struct status file_sync(const char *path);
 
-/* fsync PATH.tmp, rename it to PATH, fsync the folder. EXIT_OUTPUT with the system's own words; a file that
- * cannot be renamed is removed. */
+/* fsync PATH.tmp, rename it to PATH, fsync the folder. EXIT_OUTPUT with the system's own words; a
+ * file that cannot be renamed is removed. */
 struct status file_publish(const char *tmp, const char *path);
 
 /* A whole small file, in the same way. */

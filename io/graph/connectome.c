@@ -21,7 +21,8 @@ static void scx_extras_free(struct scx_extras *scx) {
 void connectome_free(struct connectome *graph) {
   for (int i = 0; i < graph->n_columns; i++) node_column_free(&graph->column[i]);
   for (int64_t i = 0; graph->name && i < graph->n_nodes; i++) mem_free(graph->name[i]);
-  mem_free(graph->population), mem_free(graph->body_id), mem_free(graph->name), mem_free(graph->column);
+  mem_free(graph->population), mem_free(graph->body_id), mem_free(graph->name),
+      mem_free(graph->column);
   mem_free(graph->source), mem_free(graph->target), mem_free(graph->count);
   mem_free(graph->impulse), mem_free(graph->delay);
   mem_free(graph->row_of_node), mem_free(graph->node_of_row), mem_free(graph->block);
@@ -41,14 +42,15 @@ char *edge_path(const char *population, const char *name, char to[CONNECTOME_NAM
 }
 
 bool is_reserved_column(const char *name) {
-  static const char *const reserved[] = {"body_id", "name", "model_type", "@library", "dynamics_params"};
+  static const char *const reserved[] = {"body_id", "name", "model_type", "@library",
+                                         "dynamics_params"};
   for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
     if (!strcmp(name, reserved[i])) return true;
   return false;
 }
 
-struct sum128 edges_sum(eidx n, const uint32_t *source, const uint32_t *target, const int16_t *impulse,
-                        const uint16_t *delay, uint16_t constant_delay) {
+struct sum128 edges_sum(eidx n, const uint32_t *source, const uint32_t *target,
+                        const int16_t *impulse, const uint16_t *delay, uint16_t constant_delay) {
   enum { PIECE = 1 << 16 };
   struct sum128 sum = {0};
 #pragma omp parallel
@@ -56,8 +58,8 @@ struct sum128 edges_sum(eidx n, const uint32_t *source, const uint32_t *target, 
     struct sum128 mine = {0};
 #pragma omp for schedule(dynamic, 1)
     for (eidx at = 0; at < n; at += PIECE)
-      sum128_add(&mine, edge_hash_sum(n - at < PIECE ? n - at : PIECE, source + at, target + at, impulse + at,
-                                      delay ? delay + at : NULL, constant_delay));
+      sum128_add(&mine, edge_hash_sum(n - at < PIECE ? n - at : PIECE, source + at, target + at,
+                                      impulse + at, delay ? delay + at : NULL, constant_delay));
 #pragma omp critical
     sum128_add(&sum, mine);
   }

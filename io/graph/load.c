@@ -58,7 +58,8 @@ struct status connectome_load(const char *path, struct connectome *graph) {
 
 /* ---- verification ---- */
 
-/* The sum of edge hashes over edges [first, end), in pieces; counts are read for their stored checksums. */
+/* The sum of edge hashes over edges [first, end), in pieces; counts are read for
+ * their stored checksums. */
 static struct sum128 hash_share(struct connectome_file *file, eidx first, eidx end) {
   enum { PIECE = 16 * H5_CHUNK };
   const eidx room = end - first < PIECE ? end - first : PIECE;
@@ -87,14 +88,17 @@ static struct sum128 sum_over(const struct comm *comm, struct sum128 mine) {
   return sum;
 }
 
-static struct status compare(const char *path, const char *what, const char *stored, const char *computed) {
+static struct status compare(const char *path, const char *what, const char *stored,
+                             const char *computed) {
   if (!strcmp(stored, computed)) return fine();
-  return failure(EXIT_INPUT,
-                 "%s: damaged: the %s digest is %.16s..., but the file says %.16s...; make the file again",
-                 path, what, computed, stored);
+  return failure(
+      EXIT_INPUT,
+      "%s: damaged: the %s digest is %.16s..., but the file says %.16s...; make the file again",
+      path, what, computed, stored);
 }
 
-static struct status verify_graph(struct connectome_file *file, const char *path, struct sum128 edges) {
+static struct status verify_graph(struct connectome_file *file, const char *path,
+                                  struct sum128 edges) {
   const int64_t n = file->facts.n_nodes;
   char digest[DIGEST_TEXT];
   uint64_t *body_id = NEW(uint64_t, n);
@@ -119,12 +123,14 @@ static struct status verify_order(struct connectome_file *file, const char *path
   for (int64_t i = 0; i < n; i++) inverse = inverse && row_of_node[node_of_row[i]] == i;
   mem_free(node_of_row), mem_free(row_of_node), mem_free(block);
   if (!inverse)
-    return failure(EXIT_INPUT, "%s: damaged: row_of_node and node_of_row of /order do not belong together",
+    return failure(EXIT_INPUT,
+                   "%s: damaged: row_of_node and node_of_row of /order do not belong together",
                    path);
   return compare(path, "order", file->facts.order_digest, digest);
 }
 
-/* The edges of [first, end) in the source-major copy, hashed as those of the graph are: by node ids. */
+/* The edges of [first, end) in the source-major copy, hashed as those of the
+ * graph are: by node ids. */
 static struct sum128 hash_out(struct connectome_file *file, eidx first, eidx end) {
   enum { PIECE = 16 * H5_CHUNK };
   const int64_t n_nodes = file->facts.n_nodes;
@@ -142,23 +148,27 @@ static struct sum128 hash_out(struct connectome_file *file, eidx first, eidx end
     for (eidx e = 0; e < n; e++) {
       while (row < n_nodes && ptr[row + 1] <= at + e) row++;
       const nodeid source = row < n_nodes ? (nodeid)node_of_row[row] : -1;
-      sum128_add(&sum, edge_hash(source, node_of_row[edge[e].target], edge[e].weight, edge[e].delay));
+      sum128_add(&sum,
+                 edge_hash(source, node_of_row[edge[e].target], edge[e].weight, edge[e].delay));
     }
   }
   mem_free(ptr), mem_free(node_of_row), mem_free(edge);
   return sum;
 }
 
-struct status connectome_verify(const struct comm *comm, struct connectome_file *file, const char *path) {
+struct status connectome_verify(const struct comm *comm, struct connectome_file *file,
+                                const char *path) {
   const eidx n = file->facts.n_edges;
   const eidx first = n / comm->size * comm->rank + n % comm->size * comm->rank / comm->size;
-  const eidx end = n / comm->size * (comm->rank + 1) + n % comm->size * (comm->rank + 1) / comm->size;
+  const eidx end =
+      n / comm->size * (comm->rank + 1) + n % comm->size * (comm->rank + 1) / comm->size;
   const struct sum128 edges = sum_over(comm, hash_share(file, first, end));
   struct status s = fine();
   if (file->facts.streamable) {
     const struct sum128 out = sum_over(comm, hash_out(file, first, end));
     if (out.low != edges.low || out.high != edges.high)
-      s = failure(EXIT_INPUT, "%s: damaged: /out does not hold the edges of the graph; make the file again",
+      s = failure(EXIT_INPUT,
+                  "%s: damaged: /out does not hold the edges of the graph; make the file again",
                   path);
   }
   if (comm->rank == 0 && !s.code) s = verify_graph(file, path, edges);

@@ -11,7 +11,8 @@
 /* ---- opening ---- */
 
 static struct status missing(const struct h5_file *h5, const char *what) {
-  return failure(EXIT_INPUT, "%s: damaged or incomplete: %s is missing; make the file again", h5->path, what);
+  return failure(EXIT_INPUT, "%s: damaged or incomplete: %s is missing; make the file again",
+                 h5->path, what);
 }
 
 static struct status take_text(struct h5_file *h5, const char *name, char *to, size_t size) {
@@ -50,7 +51,11 @@ static struct status take_facts(struct h5_file *h5, struct connectome_facts *f) 
   return fine();
 }
 
-enum presence { REQUIRED, OPTIONAL, UNWRITTEN /* required, but its values may all be the fill value */ };
+enum presence {
+  REQUIRED,
+  OPTIONAL,
+  UNWRITTEN /* required, but its values may all be the fill value */
+};
 
 /* n rows of `width` elements of the type promised, with room in the file for so much. */
 static struct status check_table(struct h5_file *h5, const char *path, enum ftype type, int64_t n,
@@ -61,9 +66,11 @@ static struct status check_table(struct h5_file *h5, const char *path, enum ftyp
     return failure(EXIT_INPUT, "%s: damaged: %s holds %lld elements, not %lld", h5->path, path,
                    (long long)(shape.n * shape.width), (long long)(n * width));
   if (shape.type != type)
-    return failure(EXIT_INPUT, "%s: damaged: %s is not of type %s", h5->path, path, ftype_name(type));
+    return failure(EXIT_INPUT, "%s: damaged: %s is not of type %s", h5->path, path,
+                   ftype_name(type));
   if (!shape.whole && presence != UNWRITTEN)
-    return failure(EXIT_INPUT, "%s: damaged: %s was never written, or not all of it", h5->path, path);
+    return failure(EXIT_INPUT, "%s: damaged: %s was never written, or not all of it", h5->path,
+                   path);
   return fine();
 }
 
@@ -93,7 +100,8 @@ static struct status check_sets(struct h5_file *h5, struct connectome_facts *f) 
   if (f->n_blocks) TRY(check_set(h5, "/order/block", F_I64, (int64_t)f->n_blocks + 1, REQUIRED));
   f->streamable = h5_has(h5, "/out/edge");
   if (f->streamable) TRY(check_set(h5, "/out/ptr", F_I64, f->n_nodes + 1, REQUIRED));
-  if (f->streamable) TRY(check_table(h5, "/out/edge", F_U32, f->n_edges, CONNECTOME_OUT_WIDTH, REQUIRED));
+  if (f->streamable)
+    TRY(check_table(h5, "/out/edge", F_U32, f->n_edges, CONNECTOME_OUT_WIDTH, REQUIRED));
   return fine();
 }
 
@@ -113,13 +121,14 @@ struct status connectome_open_alone(const char *path, struct connectome_file **f
   return s;
 }
 
-struct status connectome_open(const struct comm *comm, const char *path, struct connectome_file **file) {
+struct status connectome_open(const struct comm *comm, const char *path,
+                              struct connectome_file **file) {
   struct status s = agree(comm, connectome_open_alone(path, file));
   if (!s.code && !comm_equal(comm, &(*file)->facts, sizeof(*file)->facts))
-    s = failure(
-        EXIT_INPUT,
-        "%s: the hosts see different files under this name; put the graph on a file system that all share",
-        path);
+    s = failure(EXIT_INPUT,
+                "%s: the hosts see different files under this name; put the graph on a file system "
+                "that all share",
+                path);
   if (!s.code) return s;
   connectome_close(*file);
   *file = NULL;
@@ -182,17 +191,19 @@ void connectome_blocks(struct connectome_file *file, int64_t *block) {
   if (!n) return;
   h5_read(&file->h5, "/order/block", F_I64, 0, n + 1, block);
   for (int i = 0; i <= n; i++)
-    if (block[i] < (i ? block[i - 1] : 0) || (i == n && block[i] != file->facts.n_nodes) || (!i && block[i]))
+    if (block[i] < (i ? block[i - 1] : 0) || (i == n && block[i] != file->facts.n_nodes) ||
+        (!i && block[i]))
       broken(file, "/order/block", i, block[i]);
 }
 
-static void read_edges(struct connectome_file *file, const char *name, enum ftype type, eidx first, eidx n,
-                       void *to) {
+static void read_edges(struct connectome_file *file, const char *name, enum ftype type, eidx first,
+                       eidx n, void *to) {
   char path[CONNECTOME_NAME];
   h5_read(&file->h5, edge_path(file->facts.population, name, path), type, first, n, to);
 }
 
-static void read_node_ids(struct connectome_file *file, const char *name, eidx first, eidx n, uint32_t *to) {
+static void read_node_ids(struct connectome_file *file, const char *name, eidx first, eidx n,
+                          uint32_t *to) {
   read_edges(file, name, F_U32, first, n, to);
   for (eidx e = 0; e < n; e++)
     if (to[e] >= file->facts.n_nodes) broken(file, name, first + e, to[e]);
@@ -237,7 +248,8 @@ void connectome_out(struct connectome_file *file, eidx first, eidx n, struct lif
   const struct connectome_facts *f = &file->facts;
   h5_read_rows(&file->h5, "/out/edge", F_U32, first, n, CONNECTOME_OUT_WIDTH, edge);
   for (eidx e = 0; e < n; e++)
-    if (edge[e].target >= f->n_nodes || edge[e].delay < f->min_delay || edge[e].delay > f->max_delay)
+    if (edge[e].target >= f->n_nodes || edge[e].delay < f->min_delay ||
+        edge[e].delay > f->max_delay)
       broken(file, "/out/edge", first + e, edge[e].target);
 }
 
@@ -245,9 +257,12 @@ int64_t connectome_out_place(struct connectome_file *file, int *descriptor) {
   const struct h5_place place = h5_place_of(&file->h5, "/out/edge", F_U32);
   /* A descriptor of our own: that of the library carries a lock, and goes with the file. */
   struct stat theirs, ours;
-  *descriptor = open(file->h5.path, O_RDONLY | O_CLOEXEC | O_NOATIME); /* a tenth less for a small read */
-  if (*descriptor < 0) *descriptor = open(file->h5.path, O_RDONLY | O_CLOEXEC); /* of somebody else */
-  if (*descriptor < 0) DIE(EXIT_INPUT, "%s: cannot open it again: %s", file->h5.path, strerror(errno));
+  *descriptor =
+      open(file->h5.path, O_RDONLY | O_CLOEXEC | O_NOATIME); /* a tenth less for a small read */
+  if (*descriptor < 0)
+    *descriptor = open(file->h5.path, O_RDONLY | O_CLOEXEC); /* of somebody else */
+  if (*descriptor < 0)
+    DIE(EXIT_INPUT, "%s: cannot open it again: %s", file->h5.path, strerror(errno));
   if (place.bytes && (fstat(place.descriptor, &theirs) || fstat(*descriptor, &ours) ||
                       theirs.st_ino != ours.st_ino || theirs.st_dev != ours.st_dev))
     DIE(EXIT_INPUT, "%s: another file has taken its place", file->h5.path);
@@ -262,7 +277,8 @@ const char *connectome_path(const struct connectome_file *file) {
 
 void connectome_body_ids(struct connectome_file *file, gidx first, int64_t n, uint64_t *body_id) {
   char path[CONNECTOME_NAME];
-  h5_read(&file->h5, node_path(file->facts.population, "0/body_id", path), F_U64, first, n, body_id);
+  h5_read(&file->h5, node_path(file->facts.population, "0/body_id", path), F_U64, first, n,
+          body_id);
 }
 
 static int64_t texts_count(char **texts) {

@@ -18,8 +18,8 @@ static void check_places(struct connectome_file *file, const uint32_t *place, ei
   bool *taken = NEW_ZERO(bool, n);
   for (eidx e = 0; e < n; e++) {
     if (place[e] >= n || taken[place[e]])
-      DIE(EXIT_INPUT, "%s: damaged: /scx/place, element %lld is %u; make the file again", file->h5.path,
-          (long long)e, place[e]);
+      DIE(EXIT_INPUT, "%s: damaged: /scx/place, element %lld is %u; make the file again",
+          file->h5.path, (long long)e, place[e]);
     taken[place[e]] = true;
   }
   mem_free(taken);

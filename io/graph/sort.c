@@ -1,6 +1,6 @@
-/* Edges into file order: one scatter by row of target (counting sort), then each row by source in cache
- * (radix sort on the bytes that differ), by all threads. Room on top of the graph: 16 bytes an edge, 8 a
- * node. */
+/* Edges into file order: one scatter by row of target (counting sort), then each row by source
+ * in cache (radix sort on the bytes that differ), by all threads. Room on top of the graph: 16
+ * bytes an edge, 8 a node. */
 #include "connectome.h"
 #include "core/mem.h"
 
@@ -114,7 +114,8 @@ static struct record *scatter(const struct connectome *g, const eidx *first) {
   return r;
 }
 
-static void put_row(struct connectome *g, const struct record *r, eidx first, eidx end, uint32_t target) {
+static void put_row(struct connectome *g, const struct record *r, eidx first, eidx end,
+                    uint32_t target) {
   uint32_t *count = carried(g);
   for (eidx e = first; e < end; e++) {
     g->source[e] = r[e].source, g->target[e] = target, g->impulse[e] = r[e].impulse;

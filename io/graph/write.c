@@ -22,8 +22,8 @@ static struct status check_texts(char *const *text, int64_t n) {
   enum { LONGEST = 1000 };
   for (int64_t i = 0; text && i < n; i++)
     if (strlen(text[i]) > LONGEST)
-      return failure(EXIT_INPUT, "the name or label '%.60s...' has %zu bytes; at most %d are taken", text[i],
-                     strlen(text[i]), LONGEST);
+      return failure(EXIT_INPUT, "the name or label '%.60s...' has %zu bytes; at most %d are taken",
+                     text[i], strlen(text[i]), LONGEST);
   return fine();
 }
 
@@ -32,21 +32,25 @@ static struct status check_columns(const struct connectome *g) {
     const char *name = g->column[i].name;
     if (!name || !*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, "..") ||
         strlen(name) > 200)
-      return failure(EXIT_USAGE, "node column '%s': this cannot be the name of a dataset; choose another",
+      return failure(EXIT_USAGE,
+                     "node column '%s': this cannot be the name of a dataset; choose another",
                      name ? name : "");
     if (is_reserved_column(name))
-      return failure(EXIT_USAGE, "node column '%s': the file format uses this name itself; choose another",
+      return failure(EXIT_USAGE,
+                     "node column '%s': the file format uses this name itself; choose another",
                      name);
     TRY(check_texts(g->column[i].label, g->column[i].n_labels));
     for (int k = 0; k < i; k++)
-      if (!strcmp(name, g->column[k].name)) return failure(EXIT_USAGE, "node column '%s' occurs twice", name);
+      if (!strcmp(name, g->column[k].name))
+        return failure(EXIT_USAGE, "node column '%s' occurs twice", name);
   }
   return fine();
 }
 
 static struct status check_population(const char *name) {
   if (*name && strlen(name) < 128 && !strchr(name, '/') && strcmp(name, ".")) return fine();
-  return failure(EXIT_USAGE, "population '%.140s': give a name of 1 to 127 characters without a slash", name);
+  return failure(EXIT_USAGE,
+                 "population '%.140s': give a name of 1 to 127 characters without a slash", name);
 }
 
 static struct status check_graph(const struct connectome *g) {
@@ -55,8 +59,8 @@ static struct status check_graph(const struct connectome *g) {
                    (long long)g->n_nodes, UINT32_MAX);
   for (eidx e = 0; e < g->n_edges; e++)
     if (g->source[e] >= g->n_nodes || g->target[e] >= g->n_nodes)
-      return failure(EXIT_INPUT, "edge %lld links nodes %u and %u, but there are only %lld", (long long)e,
-                     g->source[e], g->target[e], (long long)g->n_nodes);
+      return failure(EXIT_INPUT, "edge %lld links nodes %u and %u, but there are only %lld",
+                     (long long)e, g->source[e], g->target[e], (long long)g->n_nodes);
   for (eidx e = 0; g->delay && e < g->n_edges; e++)
     if (!g->delay[e])
       return failure(EXIT_INPUT, "edge %lld has delay 0; the shortest is 1 step", (long long)e);
@@ -143,7 +147,8 @@ static void put_root(struct h5_file *h5, const struct connectome *g, const struc
   put_facts(h5, g, s);
   char digest[DIGEST_TEXT];
   graph_digest(g->n_nodes, g->body_id, g->name,
-               edges_sum(g->n_edges, g->source, g->target, g->impulse, g->delay, g->constant_delay), digest);
+               edges_sum(g->n_edges, g->source, g->target, g->impulse, g->delay, g->constant_delay),
+               digest);
   h5_put_text(h5, "/", "graph_digest", digest);
   order_digest(g->n_nodes, g->node_of_row, g->n_blocks, g->block, digest);
   h5_put_text(h5, "/", "order_digest", digest);
@@ -168,7 +173,8 @@ static void put_enumeration(struct h5_file *h5, const char *population, const st
   h5_write_texts(h5, node_path(population, name, path), c->n_labels, c->label);
 }
 
-static void put_column(struct h5_file *h5, const char *population, const struct node_column *c, int64_t n) {
+static void put_column(struct h5_file *h5, const char *population, const struct node_column *c,
+                       int64_t n) {
   char name[CONNECTOME_NAME - 64], path[CONNECTOME_NAME];
   snprintf(name, sizeof name, "0/%s", c->name);
   node_path(population, name, path);
@@ -210,8 +216,8 @@ static void put_nodes(struct h5_file *h5, const char *population, const struct c
 
 /* ---- edges ---- */
 
-/* Which edges end at a node: node -> one range of ranges -> [first, end) of edges. Nodes without any have an
- * empty range of ranges. */
+/* Which edges end at a node: node -> one range of ranges -> [first, end) of edges. Nodes without
+ * any have an empty range of ranges. */
 static void put_index(struct h5_file *h5, const char *population, const struct connectome *g,
                       const eidx *row_ptr) {
   char path[CONNECTOME_NAME], second[CONNECTOME_NAME];
@@ -221,21 +227,22 @@ static void put_index(struct h5_file *h5, const char *population, const struct c
   for (int64_t node = 0; node < g->n_nodes; node++) {
     const int64_t row = g->row_of_node ? g->row_of_node[node] : node;
     ranges[node][0] = n;
-    if (row_ptr[row] < row_ptr[row + 1]) edges[n][0] = row_ptr[row], edges[n][1] = row_ptr[row + 1], n++;
+    if (row_ptr[row] < row_ptr[row + 1])
+      edges[n][0] = row_ptr[row], edges[n][1] = row_ptr[row + 1], n++;
     ranges[node][1] = n;
   }
   edge_path(population, "indices/target_to_source/node_id_to_ranges", path);
   h5_write_checked(h5, path, F_I64, g->n_nodes, 2, ranges);
   /* One reader looks for the singular and fails without it. */
   h5_link(h5, path, edge_path(population, "indices/target_to_source/node_id_to_range", second));
-  h5_write_checked(h5, edge_path(population, "indices/target_to_source/range_to_edge_id", path), F_I64, n, 2,
-                   edges);
+  h5_write_checked(h5, edge_path(population, "indices/target_to_source/range_to_edge_id", path),
+                   F_I64, n, 2, edges);
   mem_free(ranges), mem_free(edges);
 }
 
 /* One large array, plain or packed as the graph wishes. */
-static void put_array(struct h5_file *h5, const struct connectome *g, const char *path, enum ftype type,
-                      const void *data, struct progress *progress) {
+static void put_array(struct h5_file *h5, const struct connectome *g, const char *path,
+                      enum ftype type, const void *data, struct progress *progress) {
   if (g->packed)
     h5_write_packed(h5, path, type, g->n_edges, 1, data);
   else
@@ -308,9 +315,10 @@ static void put_out(struct h5_file *h5, const struct connectome *g) {
 #pragma omp parallel for schedule(static)
   for (eidx i = 0; i < g->n_edges; i++) {
     const eidx e = edge[i];
-    out[i] = (struct lif_edge){.target = g->row_of_node ? g->row_of_node[g->target[e]] : g->target[e],
-                               .weight = g->impulse[e],
-                               .delay = g->delay ? g->delay[e] : g->constant_delay};
+    out[i] =
+        (struct lif_edge){.target = g->row_of_node ? g->row_of_node[g->target[e]] : g->target[e],
+                          .weight = g->impulse[e],
+                          .delay = g->delay ? g->delay[e] : g->constant_delay};
   }
   h5_write_checked(h5, "/out/edge", F_U32, g->n_edges, CONNECTOME_OUT_WIDTH, out);
   mem_free(out), mem_free(edge), mem_free(ptr);
@@ -321,15 +329,19 @@ static void put_out(struct h5_file *h5, const struct connectome *g) {
 /* A generous guess, to refuse a full disk before the work. */
 static int64_t bytes_expected(const struct connectome *g, bool streamable) {
   const int64_t edge = g->packed ? 5 : 10 + (g->count ? 4 : 0) + (g->delay ? 2 : 0);
-  return (1 << 20) + 100 * g->n_nodes + edge * g->n_edges + (streamable ? 8 * (g->n_edges + g->n_nodes) : 0);
+  return (1 << 20) + 100 * g->n_nodes + edge * g->n_edges +
+         (streamable ? 8 * (g->n_edges + g->n_nodes) : 0);
 }
 
-/* Of the arrays that put_edges writes, before packing, and of the room that put_out takes its time for. */
+/* Of the arrays that put_edges writes, before packing, and of the room that
+ * put_out takes its time for. */
 static int64_t edge_bytes(const struct connectome *g, bool streamable) {
-  return g->n_edges * (4 + 4 + 8 + 2 + (g->count ? 4 : 0) + (g->delay ? 2 : 0) + (streamable ? 8 : 0));
+  return g->n_edges *
+         (4 + 4 + 8 + 2 + (g->count ? 4 : 0) + (g->delay ? 2 : 0) + (streamable ? 8 : 0));
 }
 
-struct status connectome_write(struct connectome *g, const char *path, bool streamable, bool force) {
+struct status connectome_write(struct connectome *g, const char *path, bool streamable,
+                               bool force) {
   TRY(file_may_write(path, bytes_expected(g, streamable), force));
   TRY(check_graph(g));
   char tmp[FILE_PATH];

@@ -1,6 +1,6 @@
-/* Attributes, and lists of texts. Texts are stored with a fixed length and a final 0: the library keeps texts
- * of variable length in a heap without checksums, and a damaged heap makes it write past its memory. Those of
- * other writers are not read. */
+/* Attributes, and lists of texts. Texts are stored with a fixed length and a final 0: the library
+ * keeps texts of variable length in a heap without checksums, and a damaged heap makes it write
+ * past its memory. Those of other writers are not read. */
 #include "inside.h"
 #include "core/json.h"
 #include "core/mem.h"
@@ -21,10 +21,11 @@ static bool is_fixed_text(hid_t type) {
 
 /* ---- writing ---- */
 
-static void put_attribute(struct h5_file *file, const char *at, const char *name, hid_t stored, hid_t memory,
-                          int n, const void *values) {
+static void put_attribute(struct h5_file *file, const char *at, const char *name, hid_t stored,
+                          hid_t memory, int n, const void *values) {
   const hsize_t dims = (hsize_t)n;
-  const hid_t space = CHECK_H5(file, name, n == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, NULL));
+  const hid_t space =
+      CHECK_H5(file, name, n == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, NULL));
   const hid_t object = CHECK_H5(file, at, H5Oopen(file->id, at, h5_links(file)));
   const hid_t attribute =
       CHECK_H5(file, name, H5Acreate2(object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT));
@@ -47,13 +48,14 @@ void h5_put_number(struct h5_file *file, const char *at, const char *name, int64
   h5_put_values(file, at, name, F_I64, 1, &value);
 }
 
-void h5_put_choice(struct h5_file *file, const char *at, const char *name, int n, const char *const *word,
-                   int chosen) {
+void h5_put_choice(struct h5_file *file, const char *at, const char *name, int n,
+                   const char *const *word, int chosen) {
   const hid_t type = CHECK_H5(file, name, H5Tenum_create(H5T_STD_U8LE));
   const hid_t space = CHECK_H5(file, name, H5Screate(H5S_SCALAR));
   for (uint8_t i = 0; i < n; i++) CHECK_H5(file, name, H5Tenum_insert(type, word[i], &i));
   const hid_t attribute = CHECK_H5(
-      file, name, H5Acreate_by_name(file->id, at, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+      file, name,
+      H5Acreate_by_name(file->id, at, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   const uint8_t value = (uint8_t)chosen;
   CHECK_H5(file, name, H5Awrite(attribute, type, &value));
   H5Aclose(attribute), H5Sclose(space), H5Tclose(type);
@@ -63,7 +65,8 @@ void h5_write_texts(struct h5_file *file, const char *path, int64_t n, char *con
   size_t longest = 0;
   for (int64_t i = 0; i < n; i++)
     if (strlen(text[i]) > longest) longest = strlen(text[i]);
-  const hid_t type = text_type(longest + 1), set = h5_make_dataset(file, path, type, n, 1, H5P_DEFAULT);
+  const hid_t type = text_type(longest + 1),
+              set = h5_make_dataset(file, path, type, n, 1, H5P_DEFAULT);
   char *all = mem_zero(n, longest + 1);
   for (int64_t i = 0; i < n; i++) memcpy(all + (size_t)i * (longest + 1), text[i], strlen(text[i]));
   if (n > 0) CHECK_H5(file, path, H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all));
@@ -103,8 +106,8 @@ char *h5_text(struct h5_file *file, const char *at, const char *name) {
   return text;
 }
 
-/* A text of variable length, which is not read: the library keeps those in a heap without checksums, and does
- * not survive a damaged one. Early files of ours had them. */
+/* A text of variable length, which is not read: the library keeps those in a heap without
+ * checksums, and does not survive a damaged one. Early files of ours had them. */
 static bool text_varies(struct h5_file *file, const char *at, const char *name) {
   const hid_t attribute = open_attribute(file, at, name);
   if (attribute < 0) return false;
@@ -120,8 +123,8 @@ static bool read_scalar(struct h5_file *file, const char *at, const char *name, 
   if (attribute < 0) return false;
   const hid_t type = CHECK_H5(file, name, H5Aget_type(attribute));
   const hid_t space = CHECK_H5(file, name, H5Aget_space(attribute));
-  const bool right =
-      H5Tget_class(type) == class && h5_type_of(type) != F_OTHER && H5Sget_simple_extent_npoints(space) == 1;
+  const bool right = H5Tget_class(type) == class && h5_type_of(type) != F_OTHER &&
+                     H5Sget_simple_extent_npoints(space) == 1;
   if (right) CHECK_H5(file, name, H5Aread(attribute, memory, value));
   H5Sclose(space), H5Tclose(type), H5Aclose(attribute);
   return right;
@@ -142,7 +145,8 @@ char **h5_read_texts(struct h5_file *file, const char *path) {
   if (!is_fixed_text(type) || shape->rank != 1)
     h5_refuse(file, path, "is not a list of texts of fixed length");
   const int64_t size = (int64_t)H5Tget_size(type);
-  if (!shape->whole || shape->chunk_bytes) h5_refuse(file, path, "was not written, or not all of it");
+  if (!shape->whole || shape->chunk_bytes)
+    h5_refuse(file, path, "was not written, or not all of it");
   char *all = mem_alloc(shape->n, (size_t)size), **texts = NEW_ZERO(char *, shape->n + 1);
   if (shape->n > 0) CHECK_H5(file, path, H5Dread(set.id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all));
   for (int64_t i = 0; i < shape->n; i++) {
@@ -163,16 +167,19 @@ struct status h5_check_format(struct h5_file *file, const char *kind, int versio
   struct status s = fine();
   int64_t stored = 0;
   if (text_varies(file, "/", "format"))
-    s = failure(EXIT_INPUT,
-                "%s: its texts are of variable length, which are not read: it was not written by this "
-                "version; make it again",
-                file->path);
+    s = failure(
+        EXIT_INPUT,
+        "%s: its texts are of variable length, which are not read: it was not written by this "
+        "version; make it again",
+        file->path);
   else if (!format)
-    s = failure(EXIT_INPUT, "%s: an HDF5 file, but not a %s (no attribute 'format')", file->path, kind);
+    s = failure(EXIT_INPUT, "%s: an HDF5 file, but not a %s (no attribute 'format')", file->path,
+                kind);
   else if (strcmp(format, kind))
     s = failure(EXIT_INPUT, "%s: holds a '%.60s', not a '%s'", file->path, format, kind);
   else if (!h5_number(file, "/", "format_version", &stored))
-    s = failure(EXIT_INPUT, "%s: damaged or incomplete: attribute 'format_version' is missing; make it again",
+    s = failure(EXIT_INPUT,
+                "%s: damaged or incomplete: attribute 'format_version' is missing; make it again",
                 file->path);
   else if (stored != version)
     s = failure(EXIT_INPUT, "%s: format version %lld; this program reads version %d; make it again",

@@ -1,5 +1,5 @@
-/* Contiguous datasets with a CRC-32 for every H5_CHUNK elements: as fast to read as the disk, open to every
- * HDF5 reader, and a turned bit does not go unseen. */
+/* Contiguous datasets with a CRC-32 for every H5_CHUNK elements: as fast to read as the disk, open
+ * to every HDF5 reader, and a turned bit does not go unseen. */
 #include "inside.h"
 #include "core/mem.h"
 #include "core/watchdog.h"
@@ -35,7 +35,8 @@ void h5_write_checked(struct h5_file *file, const char *path, enum ftype type, i
   }
   h5_write(file, path, type, n, width, data);
   if (pieces)
-    h5_put_values(file, path, H5_CHECKSUMS, F_U32, int_from(pieces, "checksums of a dataset"), sums);
+    h5_put_values(file, path, H5_CHECKSUMS, F_U32, int_from(pieces, "checksums of a dataset"),
+                  sums);
   mem_free(sums);
 }
 
@@ -43,8 +44,8 @@ uint32_t *h5_checksums(const struct h5_set *set, enum ftype type) {
   struct h5_file *file = set->file;
   const char *path = set->path;
   if (set->shape.type != type || !h5_has_attribute(file, path, H5_CHECKSUMS)) return NULL;
-  const hid_t attribute =
-      CHECK_H5(file, path, H5Aopen_by_name(file->id, path, H5_CHECKSUMS, H5P_DEFAULT, h5_links(file)));
+  const hid_t attribute = CHECK_H5(
+      file, path, H5Aopen_by_name(file->id, path, H5_CHECKSUMS, H5P_DEFAULT, h5_links(file)));
   const hid_t space = CHECK_H5(file, path, H5Aget_space(attribute));
   const int64_t pieces = pieces_of(set->shape.n, (int)set->shape.width);
   const hid_t stored = CHECK_H5(file, path, H5Aget_type(attribute));
@@ -66,7 +67,8 @@ static void read_piece(const struct h5_set *set, uint32_t sum, int64_t first, in
         set->file->path, set->path, (long long)first, (long long)(first + n - 1));
 }
 
-void h5_read_checked(const struct h5_set *set, const uint32_t *sums, int64_t first, int64_t n, void *data) {
+void h5_read_checked(const struct h5_set *set, const uint32_t *sums, int64_t first, int64_t n,
+                     void *data) {
   const struct h5_shape *shape = &set->shape;
   const int64_t rows = h5_piece_rows((int)shape->width);
   const int64_t row = shape->width * (int64_t)ftype_bytes(shape->type);

@@ -1,5 +1,5 @@
-/* Checkpoints: rank 0 makes the file with everything but the data, all ranks write their rows, all sync, rank
- * 0 renames. */
+/* Checkpoints: rank 0 makes the file with everything but the data, all ranks write their rows,
+ * all sync, rank 0 renames. */
 #include "fields.h"
 #include "io/files/files.h"
 #include "h5.h"
@@ -32,8 +32,8 @@ static uint64_t bits_of(const unsigned char *at, size_t bytes) {
   return x;
 }
 
-/* Sum over the elements of mix(mix(place) + bits), place = row * width + column + 1, modulo 2^64: the same
- * for any split of the rows. */
+/* Sum over the elements of mix(mix(place) + bits), place = row * width + column + 1, modulo 2^64:
+ * the same for any split of the rows. */
 static uint64_t checksum(const void *data, enum ftype type, gidx first, int64_t n, int width) {
   const size_t bytes = ftype_bytes(type);
   const unsigned char *at = data;
@@ -60,16 +60,16 @@ static void checksum_text(uint64_t sum, char text[20]) {
 /* ---- writing ---- */
 
 /* The ranks' rows must make up each field. */
-static struct status check_rows(const struct comm *comm, const char *path, const struct field *fields,
-                                int n) {
+static struct status check_rows(const struct comm *comm, const char *path,
+                                const struct field *fields, int n) {
   int64_t *rows = NEW(int64_t, n);
   struct status s = fine();
   for (int i = 0; i < n; i++) rows[i] = fields[i].n_local;
   comm_sum_i64(comm, rows, n);
   for (int i = 0; i < n && !s.code; i++)
     if (rows[i] != fields[i].n_global || fields[i].width < 1)
-      s = failure(EXIT_RUNTIME, "%s: field '%s': the ranks hold %lld rows of %lld", path, fields[i].name,
-                  (long long)rows[i], (long long)fields[i].n_global);
+      s = failure(EXIT_RUNTIME, "%s: field '%s': the ranks hold %lld rows of %lld", path,
+                  fields[i].name, (long long)rows[i], (long long)fields[i].n_global);
   mem_free(rows);
   return s;
 }
@@ -119,8 +119,8 @@ static uint64_t *checksums(const struct comm *comm, const struct field *fields, 
   return sums;
 }
 
-struct status fields_write(const struct comm *comm, const char *path, const char *kind, const char *meta,
-                           const struct field *fields, int n) {
+struct status fields_write(const struct comm *comm, const char *path, const char *kind,
+                           const char *meta, const struct field *fields, int n) {
   char tmp[FILE_PATH];
   TRY(file_tmp_name(path, tmp));
   TRY(check_rows(comm, path, fields, n));
@@ -172,23 +172,27 @@ void fields_close(struct fields_file *file) {
 static struct status check_shape(struct fields_file *file, const struct field *f) {
   struct h5_shape shape;
   const char *path = file->h5.path;
-  if (!h5_shape(&file->h5, f->name, &shape)) return failure(EXIT_INPUT, "%s: no field '%s'", path, f->name);
+  if (!h5_shape(&file->h5, f->name, &shape))
+    return failure(EXIT_INPUT, "%s: no field '%s'", path, f->name);
   if (shape.type != f->type)
-    return failure(EXIT_INPUT, "%s: field '%s' is of type %s, not %s", path, f->name, ftype_name(shape.type),
-                   ftype_name(f->type));
+    return failure(EXIT_INPUT, "%s: field '%s' is of type %s, not %s", path, f->name,
+                   ftype_name(shape.type), ftype_name(f->type));
   if (shape.n != f->n_global || shape.width != f->width)
     return failure(
-        EXIT_INPUT, "%s: field '%s' holds %lld x %lld elements, not %lld x %d: another graph or setting?",
-        path, f->name, (long long)shape.n, (long long)shape.width, (long long)f->n_global, f->width);
+        EXIT_INPUT,
+        "%s: field '%s' holds %lld x %lld elements, not %lld x %d: another graph or setting?", path,
+        f->name, (long long)shape.n, (long long)shape.width, (long long)f->n_global, f->width);
   if (f->first < 0 || f->n_local < 0 || f->first > f->n_global - f->n_local)
-    return failure(EXIT_RUNTIME, "%s: field '%s' has no rows %lld..%lld", path, f->name, (long long)f->first,
-                   (long long)(f->first + f->n_local));
+    return failure(EXIT_RUNTIME, "%s: field '%s' has no rows %lld..%lld", path, f->name,
+                   (long long)f->first, (long long)(f->first + f->n_local));
   return fine();
 }
 
-struct status fields_read(const struct comm *comm, struct fields_file *file, const struct field *field) {
+struct status fields_read(const struct comm *comm, struct fields_file *file,
+                          const struct field *field) {
   TRY(agree(comm, check_shape(file, field)));
-  h5_read_rows(&file->h5, field->name, field->type, field->first, field->n_local, field->width, field->data);
+  h5_read_rows(&file->h5, field->name, field->type, field->first, field->n_local, field->width,
+               field->data);
   return fine();
 }
 
@@ -217,14 +221,16 @@ static struct status verify_field(const struct comm *comm, struct h5_file *h5, c
   h5_shape(h5, name, &shape);
   if (!stored || shape.type == F_OTHER || !shape.whole || shape.width > INT32_MAX) {
     mem_free(stored);
-    return agree(comm, failure(EXIT_INPUT, "%s: field '%s' is not whole or has no checksum", path, name));
+    return agree(comm,
+                 failure(EXIT_INPUT, "%s: field '%s' is not whole or has no checksum", path, name));
   }
-  const int64_t first = shape.n * comm->rank / comm->size, end = shape.n * (comm->rank + 1) / comm->size;
+  const int64_t first = shape.n * comm->rank / comm->size,
+                end = shape.n * (comm->rank + 1) / comm->size;
   checksum_text(sum_over(comm, checksum_stored(h5, name, &shape, first, end)), computed);
   struct status s = fine();
   if (strcmp(stored, computed))
-    s = failure(EXIT_INPUT, "%s: field '%s' is damaged: its checksum is %s, but the file says %s", path, name,
-                computed, stored);
+    s = failure(EXIT_INPUT, "%s: field '%s' is damaged: its checksum is %s, but the file says %s",
+                path, name, computed, stored);
   mem_free(stored);
   return agree(comm, s);
 }

@@ -20,11 +20,12 @@ static herr_t keep_first(unsigned n, const H5E_error2_t *e, void *text) {
   return 0;
 }
 
-/* The library adds time, buffer address and a line break to what the system said: only the system's words are
- * kept. True when there are some: then the file may be good. */
+/* The library adds time, buffer address and a line break to what the system said: only the system's
+ * words are kept. True when there are some: then the file may be good. */
 static bool system_words(const char *reason, char *text, size_t size) {
   static const char before[] = "error message = '";
-  const char *words = strstr(reason, before), *end = words ? strchr(words + strlen(before), '\'') : NULL;
+  const char *words = strstr(reason, before),
+             *end = words ? strchr(words + strlen(before), '\'') : NULL;
   if (end)
     snprintf(text, size, "%.*s: %.*s", (int)strcspn(reason, ":,"), reason,
              (int)(end - words) - (int)strlen(before), words + strlen(before));
@@ -35,7 +36,8 @@ static bool reason_of(char *text, size_t size) {
   char reason[REASON] = "";
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, reason);
   if (system_words(reason, text, size)) return true;
-  snprintf(text, size, "HDF5: %.*s", (int)strcspn(reason, "\n"), *reason ? reason : "no reason given");
+  snprintf(text, size, "HDF5: %.*s", (int)strcspn(reason, "\n"),
+           *reason ? reason : "no reason given");
   return false;
 }
 
@@ -50,7 +52,8 @@ int64_t h5_check_at(const char *source, int line, const struct h5_file *file, co
   const bool by_system = reason_of(reason, sizeof reason);
   if (file->discard) unlink(file->discard);
   if (file->writing)
-    die_at(source, line, EXIT_OUTPUT, "%s: cannot write %s: %s (%.40s)", file->path, what, reason, call);
+    die_at(source, line, EXIT_OUTPUT, "%s: cannot write %s: %s (%.40s)", file->path, what, reason,
+           call);
   die_at(source, line, EXIT_INPUT, "%s: cannot read %s: %s%s (%.40s)", file->path, what,
          by_system ? "" : "the file is damaged or incomplete: ", reason, call);
 }
@@ -59,7 +62,8 @@ _Noreturn void h5_refuse(const struct h5_file *file, const char *what, const cha
   DIE(EXIT_INPUT, "%s: %s: %s", file->path, what, why);
 }
 
-/* The library must not print its stacks, one line is ours to print; nor load code that a file asks for. */
+/* The library must not print its stacks, one line is ours to print; nor load
+ * code that a file asks for. */
 static void silence(void) {
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   H5PLset_loading_state(0);
@@ -70,9 +74,10 @@ static void silence(void) {
 static const struct {
   const char *name;
   size_t bytes;
-} ftypes[] = {[F_U8] = {"u8", 1},   [F_I16] = {"i16", 2},    [F_U16] = {"u16", 2}, [F_I32] = {"i32", 4},
-              [F_U32] = {"u32", 4}, [F_I64] = {"i64", 8},    [F_U64] = {"u64", 8}, [F_F32] = {"f32", 4},
-              [F_F64] = {"f64", 8}, [F_OTHER] = {"other", 0}};
+} ftypes[] = {
+    [F_U8] = {"u8", 1},   [F_I16] = {"i16", 2},    [F_U16] = {"u16", 2}, [F_I32] = {"i32", 4},
+    [F_U32] = {"u32", 4}, [F_I64] = {"i64", 8},    [F_U64] = {"u64", 8}, [F_F32] = {"f32", 4},
+    [F_F64] = {"f64", 8}, [F_OTHER] = {"other", 0}};
 
 size_t ftype_bytes(enum ftype type) {
   return ftypes[type].bytes;
@@ -83,9 +88,10 @@ const char *ftype_name(enum ftype type) {
 }
 
 hid_t h5_memory_type(enum ftype type) {
-  const hid_t of[] = {[F_U8] = H5T_NATIVE_UINT8,   [F_I16] = H5T_NATIVE_INT16,  [F_U16] = H5T_NATIVE_UINT16,
-                      [F_I32] = H5T_NATIVE_INT32,  [F_U32] = H5T_NATIVE_UINT32, [F_I64] = H5T_NATIVE_INT64,
-                      [F_U64] = H5T_NATIVE_UINT64, [F_F32] = H5T_NATIVE_FLOAT,  [F_F64] = H5T_NATIVE_DOUBLE};
+  const hid_t of[] = {
+      [F_U8] = H5T_NATIVE_UINT8,   [F_I16] = H5T_NATIVE_INT16,  [F_U16] = H5T_NATIVE_UINT16,
+      [F_I32] = H5T_NATIVE_INT32,  [F_U32] = H5T_NATIVE_UINT32, [F_I64] = H5T_NATIVE_INT64,
+      [F_U64] = H5T_NATIVE_UINT64, [F_F32] = H5T_NATIVE_FLOAT,  [F_F64] = H5T_NATIVE_DOUBLE};
   return of[type];
 }
 
@@ -116,11 +122,12 @@ void h5_set_links(struct h5_file *file) {
     DIE(EXIT_RUNTIME, "HDF5: no access list");
 }
 
-/* Attributes and links stand in the header of their object, which has a checksum of its own: from damaged
- * heaps of them the library frees what it never took. Groups made on the way to an object are made like the
- * root. */
+/* Attributes and links stand in the header of their object, which has a checksum of its own: from
+ * damaged heaps of them the library frees what it never took. Groups made on the way to an object
+ * are made like the root. */
 static void keep_in_header(hid_t creation) {
-  if (H5Pset_attr_phase_change(creation, 1000, 500) < 0 || H5Pset_link_phase_change(creation, 1000, 500) < 0)
+  if (H5Pset_attr_phase_change(creation, 1000, 500) < 0 ||
+      H5Pset_link_phase_change(creation, 1000, 500) < 0)
     DIE(EXIT_RUNTIME, "HDF5: no creation list");
 }
 
@@ -130,10 +137,11 @@ static bool about_locks(const char *reason) {
 }
 
 static struct status lock_failure(int code, const char *path, const char *reason) {
-  return failure(code,
-                 "%s: cannot lock the file (%s): another program is writing it, or this file system has no "
-                 "locks; in that case set HDF5_USE_FILE_LOCKING=FALSE",
-                 path, reason);
+  return failure(
+      code,
+      "%s: cannot lock the file (%s): another program is writing it, or this file system has no "
+      "locks; in that case set HDF5_USE_FILE_LOCKING=FALSE",
+      path, reason);
 }
 
 struct status h5_create(const char *path, struct h5_file *file) {
@@ -141,9 +149,10 @@ struct status h5_create(const char *path, struct h5_file *file) {
   *file = (struct h5_file){.writing = true};
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   const hid_t creation = H5Pcreate(H5P_FILE_CREATE);
-  /* The format of 1.10: every piece of metadata has a checksum, so that a turned bit is an error, not a
-   * crash. */
-  if (access < 0 || creation < 0 || H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0)
+  /* The format of 1.10: every piece of metadata has a checksum, so that a turned bit is
+   * an error, not a crash. */
+  if (access < 0 || creation < 0 ||
+      H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) < 0)
     DIE(EXIT_RUNTIME, "%s: HDF5: no access list", path);
   keep_in_header(creation);
   errno = 0;
@@ -177,7 +186,8 @@ static struct status open_failure(const char *path) {
   if (folder) return failure(EXIT_INPUT, "%s: is a folder, not a file", path);
   if (!got) return failure(EXIT_INPUT, "%s: the file is empty", path);
   if (got < sizeof head || memcmp(head, magic, sizeof head))
-    return failure(EXIT_INPUT, "%s: not an HDF5 file; `fascicle convert` makes a graph of a table", path);
+    return failure(EXIT_INPUT, "%s: not an HDF5 file; `fascicle convert` makes a graph of a table",
+                   path);
   if (about_locks(reason)) return lock_failure(EXIT_INPUT, path, reason);
   if (by_system) return failure(EXIT_INPUT, "%s: cannot open: %s", path, reason);
   return failure(EXIT_INPUT, "%s: the file is damaged or was cut short: %s", path, reason);
@@ -193,9 +203,10 @@ struct status h5_open(const char *path, struct h5_file *file) {
   return fine();
 }
 
-/* When a rank's write fails within the collective close, the library goes on to close the file there while
- * the others wait for it in another call. So as much as can is written before, where the failure comes back
- * to us; for the rest no long pause is granted: there is little left to write. */
+/* When a rank's write fails within the collective close, the library goes on to close the
+ * file there while the others wait for it in another call. So as much as can is written
+ * before, where the failure comes back to us; for the rest no long pause is granted: there
+ * is little left to write. */
 static void close_shared(struct h5_file *file) {
   pulse("HDF5 flush");
   CHECK_H5(file, "its end", H5Fflush(file->id, H5F_SCOPE_LOCAL));

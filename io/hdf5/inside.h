@@ -6,10 +6,12 @@
 
 #include <hdf5.h>
 
-/* Wraps a call on an open file: a negative result is fatal, else it is yielded. `what`: the object's path. */
+/* Wraps a call on an open file: a negative result is fatal, else it is yielded.
+ * `what`: the object's path. */
 int64_t h5_check_at(const char *source, int line, const struct h5_file *file, const char *what,
                     const char *call, int64_t result);
-#define CHECK_H5(file, what, call) h5_check_at(__FILE__, __LINE__, file, what, #call, (int64_t)(call))
+#define CHECK_H5(file, what, call)                                                                 \
+  h5_check_at(__FILE__, __LINE__, file, what, #call, (int64_t)(call))
 
 /* How names are followed: never into another file. Set where a file is opened. */
 void h5_set_links(struct h5_file *file);
@@ -43,24 +45,30 @@ struct h5_set h5_open_set(struct h5_file *file, const char *path);
 void h5_close_set(const struct h5_set *set);
 
 /* Makes missing groups on the way; `layout` is a dataset creation list, closed here. */
-hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_t n, int width, hid_t layout);
+hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_t n, int width,
+                      hid_t layout);
 
 /* The i-th filter of a dataset's creation list. */
 int h5_filter(hid_t made, int i);
 
-/* Too many too small chunks: the library takes nearly a kilobyte for each one that a call touches. */
+/* Too many too small chunks: the library takes nearly a kilobyte for each
+ * one that a call touches. */
 bool h5_crumbles(const struct h5_shape *shape);
 
-/* ---- three ways to read rows [first, first + n) of an open dataset, n > 0, within its shape ---- */
+/* ---- three ways to read rows [first, first + n) of an open dataset, n >
+ * 0, within its shape ---- */
 
-/* True when it is packed as ours are and holds native elements of `type`: then h5_read_packed may. */
+/* True when it is packed as ours are and holds native elements of `type`:
+ * then h5_read_packed may. */
 bool h5_is_packed(const struct h5_set *set, enum ftype type, int64_t *chunk_rows);
-void h5_read_packed(const struct h5_set *set, enum ftype type, int64_t chunk_rows, int64_t first, int64_t n,
-                    void *data);
+void h5_read_packed(const struct h5_set *set, enum ftype type, int64_t chunk_rows, int64_t first,
+                    int64_t n, void *data);
 
-/* The stored checksums (mem_free them), or NULL where there are none or the type is not the stored one. */
+/* The stored checksums (mem_free them), or NULL where there are none or the type
+ * is not the stored one. */
 uint32_t *h5_checksums(const struct h5_set *set, enum ftype type);
-void h5_read_checked(const struct h5_set *set, const uint32_t *sums, int64_t first, int64_t n, void *data);
+void h5_read_checked(const struct h5_set *set, const uint32_t *sums, int64_t first, int64_t n,
+                     void *data);
 
 /* The library's own reader: any layout, filters and type that converts. */
 void h5_read_plain(const struct h5_set *set, enum ftype type, int64_t first, int64_t n, void *data);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A link that cannot be looked up is not a missing one, unless it would lie below what is no group. */
+/* A link that cannot be looked up is not a missing one, unless it would lie
+ * below what is no group. */
 static bool has_link(struct h5_file *file, const char *path) {
   const htri_t found = H5Lexists(file->id, path, h5_links(file));
   const char *slash = strrchr(path, '/');
@@ -49,7 +50,8 @@ bool h5_is_group(struct h5_file *file, const char *path) {
 }
 
 void h5_link(struct h5_file *file, const char *path, const char *second) {
-  CHECK_H5(file, second, H5Lcreate_hard(file->id, path, file->id, second, H5P_DEFAULT, H5P_DEFAULT));
+  CHECK_H5(file, second,
+           H5Lcreate_hard(file->id, path, file->id, second, H5P_DEFAULT, H5P_DEFAULT));
 }
 
 /* More than any file of ours holds: groups within themselves would have no end. */
@@ -72,14 +74,17 @@ static int by_bytes(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* In the library's own order, sorted here: it crashes when it fails to sort those of a damaged group. */
+/* In the library's own order, sorted here: it crashes when it fails to sort
+ * those of a damaged group. */
 char **h5_members(struct h5_file *file, const char *path) {
   const hid_t group = CHECK_H5(file, path, H5Oopen(file->id, path, h5_links(file)));
   if (H5Iget_type(group) != H5I_GROUP) h5_refuse(file, path, "is not a group");
   H5G_info_t info;
   CHECK_H5(file, path, H5Gget_info(group, &info));
-  if (info.nlinks > MOST_OBJECTS) h5_refuse(file, path, "holds too many objects to be a group of ours");
-  struct members m = {.name = NEW_ZERO(char *, (int64_t)info.nlinks + 1), .room = (int64_t)info.nlinks};
+  if (info.nlinks > MOST_OBJECTS)
+    h5_refuse(file, path, "holds too many objects to be a group of ours");
+  struct members m = {.name = NEW_ZERO(char *, (int64_t)info.nlinks + 1),
+                      .room = (int64_t)info.nlinks};
   hsize_t at = 0;
   CHECK_H5(file, path, H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, &at, take_member, &m));
   qsort(m.name, (size_t)m.n, sizeof *m.name, by_bytes);
@@ -100,7 +105,8 @@ static struct status walk_group(struct walk *w, const char *group) {
   for (int i = 0; names[i] && !s.code; i++) {
     if (++w->seen > MOST_OBJECTS || w->depth == DEEPEST)
       h5_refuse(w->file, "/", "holds too many objects, or groups within themselves");
-    if (snprintf(path, sizeof path, "%s%s%s", group, *group ? "/" : "", names[i]) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s%s%s", group, *group ? "/" : "", names[i]) >=
+        (int)sizeof path)
       continue;
     if (h5_is_kind(w->file, path, H5I_GROUP)) {
       w->depth++;

@@ -1,5 +1,6 @@
-/* Packed datasets: shuffle + deflate 1, which every HDF5 reader knows, but packed and unpacked by all threads
- * and handed to the library as finished chunks. The library itself would do one chunk after the other. */
+/* Packed datasets: shuffle + deflate 1, which every HDF5 reader knows, but packed and unpacked
+ * by all threads and handed to the library as finished chunks. The library itself would do one
+ * chunk after the other. */
 #include "inside.h"
 #include "core/mem.h"
 #include "core/watchdog.h"
@@ -10,7 +11,8 @@
 
 enum { DEFLATE_LEVEL = 1 };
 
-/* Byte b of every element stands together: the high bytes of small numbers become one run of zeros. */
+/* Byte b of every element stands together: the high bytes of small numbers
+ * become one run of zeros. */
 static void shuffle(const unsigned char *in, int64_t n, size_t element, unsigned char *out) {
   for (size_t b = 0; b < element; b++)
     for (int64_t i = 0; i < n; i++) out[(int64_t)b * n + i] = in[i * (int64_t)element + (int64_t)b];
@@ -34,7 +36,8 @@ void h5_make_packed(struct h5_file *file, const char *path, enum ftype type, int
     CHECK_H5(file, path, H5Pset_shuffle(layout));
     CHECK_H5(file, path, H5Pset_deflate(layout, DEFLATE_LEVEL));
   }
-  CHECK_H5(file, path, H5Dclose(h5_make_dataset(file, path, h5_stored_type(type), n, width, layout)));
+  CHECK_H5(file, path,
+           H5Dclose(h5_make_dataset(file, path, h5_stored_type(type), n, width, layout)));
 }
 
 /* One chunk: `have` of its bytes exist, the rest is padding. Returns the packed size. */
@@ -51,10 +54,12 @@ static uLongf pack(const unsigned char *data, int64_t have, int64_t bytes, size_
   return size;
 }
 
-void h5_put_packed(struct h5_file *file, const char *path, int64_t first, int64_t n, const void *data) {
+void h5_put_packed(struct h5_file *file, const char *path, int64_t first, int64_t n,
+                   const void *data) {
   const struct h5_set set = h5_open_set(file, path);
   const struct h5_shape *shape = &set.shape;
-  const int64_t piece = h5_piece_rows((int)shape->width), rows = shape->n < piece ? shape->n : piece;
+  const int64_t piece = h5_piece_rows((int)shape->width),
+                rows = shape->n < piece ? shape->n : piece;
   const size_t element = ftype_bytes(shape->type);
   const int64_t row_bytes = shape->width * (int64_t)element, bytes = rows * row_bytes;
   const int64_t n_chunks = n > 0 ? (n + rows - 1) / rows : 0;
@@ -103,9 +108,10 @@ bool h5_is_packed(const struct h5_set *set, enum ftype type, int64_t *chunk_rows
   const hid_t space = CHECK_H5(set->file, set->path, H5Dget_space(set->id));
   hsize_t chunk[H5S_MAX_RANK] = {0}, dims[H5S_MAX_RANK] = {0};
   const int rank = H5Sget_simple_extent_dims(space, dims, NULL);
-  bool is = H5Pget_layout(layout) == H5D_CHUNKED && H5Pget_chunk(layout, H5S_MAX_RANK, chunk) == rank &&
-            H5Pget_nfilters(layout) == 2 && h5_filter(layout, 0) == H5Z_FILTER_SHUFFLE &&
-            h5_filter(layout, 1) == H5Z_FILTER_DEFLATE && H5Tequal(stored, h5_memory_type(type)) > 0;
+  bool is =
+      H5Pget_layout(layout) == H5D_CHUNKED && H5Pget_chunk(layout, H5S_MAX_RANK, chunk) == rank &&
+      H5Pget_nfilters(layout) == 2 && h5_filter(layout, 0) == H5Z_FILTER_SHUFFLE &&
+      h5_filter(layout, 1) == H5Z_FILTER_DEFLATE && H5Tequal(stored, h5_memory_type(type)) > 0;
   for (int i = 1; i < rank; i++) is = is && chunk[i] == dims[i]; /* whole rows */
   *chunk_rows = (int64_t)chunk[0];
   H5Sclose(space), H5Tclose(stored), H5Pclose(layout);
@@ -135,8 +141,8 @@ static int64_t fetch(const struct h5_set *set, int64_t row, hsize_t most, struct
   return (int64_t)size;
 }
 
-void h5_read_packed(const struct h5_set *set, enum ftype type, int64_t chunk_rows, int64_t first, int64_t n,
-                    void *data) {
+void h5_read_packed(const struct h5_set *set, enum ftype type, int64_t chunk_rows, int64_t first,
+                    int64_t n, void *data) {
   const size_t element = ftype_bytes(type);
   const int64_t items = chunk_rows * set->shape.width, row = set->shape.width * (int64_t)element;
   const int64_t bytes = chunk_rows * row;

@@ -8,7 +8,8 @@ static int descriptor_of(const struct h5_file *file, const char *path) {
 }
 
 /* A page past the end of the file would kill whoever touches it. */
-static bool lies_outside(const struct h5_file *file, const char *path, haddr_t offset, int64_t bytes) {
+static bool lies_outside(const struct h5_file *file, const char *path, haddr_t offset,
+                         int64_t bytes) {
   hsize_t size;
   CHECK_H5(file, path, H5Fget_filesize((hid_t)file->id, &size));
   return offset > size || (hsize_t)bytes > size - offset;
@@ -21,7 +22,8 @@ struct h5_place h5_place_of(struct h5_file *file, const char *path, enum ftype t
   const int64_t bytes = shape->n * shape->width * (int64_t)ftype_bytes(type);
   struct h5_place place = {.bytes = bytes};
   if (bytes > 0) {
-    if (shape->type != type || H5Pget_layout(made) != H5D_CONTIGUOUS || H5Pget_external_count(made) > 0)
+    if (shape->type != type || H5Pget_layout(made) != H5D_CONTIGUOUS ||
+        H5Pget_external_count(made) > 0)
       h5_refuse(file, path, "not stored in one piece in this file; make the file again");
     const haddr_t offset = H5Dget_offset(set.id);
     if (offset == HADDR_UNDEF || !shape->whole || shape->stored != bytes ||

@@ -15,7 +15,8 @@ hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_
   const hsize_t dims[2] = {(hsize_t)n, (hsize_t)width};
   const hid_t space = CHECK_H5(file, path, H5Screate_simple(width > 1 ? 2 : 1, dims, NULL));
   const hid_t links = with_groups(file, path);
-  const hid_t set = CHECK_H5(file, path, H5Dcreate2(file->id, path, type, space, links, layout, H5P_DEFAULT));
+  const hid_t set =
+      CHECK_H5(file, path, H5Dcreate2(file->id, path, type, space, links, layout, H5P_DEFAULT));
   H5Sclose(space), H5Pclose(links);
   if (layout != H5P_DEFAULT) H5Pclose(layout);
   return set;
@@ -41,9 +42,11 @@ static void take_dims(struct h5_file *file, const char *path, hid_t space, int64
   shape->n = shape->rank > 0 ? (int64_t)dims[0] : 1, shape->width = 1;
   bool fits = shape->n >= 0 && !__builtin_mul_overflow(bytes, shape->n, &bytes);
   for (int i = 1; i < shape->rank; i++)
-    fits = fits && dims[i] <= INT64_MAX / 16 && !__builtin_mul_overflow(bytes, (int64_t)dims[i], &bytes) &&
+    fits = fits && dims[i] <= INT64_MAX / 16 &&
+           !__builtin_mul_overflow(bytes, (int64_t)dims[i], &bytes) &&
            !__builtin_mul_overflow(shape->width, (int64_t)dims[i], &shape->width);
-  if (!fits || shape->width > INT64_MAX / 16) h5_refuse(file, path, "claims more elements than can be");
+  if (!fits || shape->width > INT64_MAX / 16)
+    h5_refuse(file, path, "claims more elements than can be");
 }
 
 static struct h5_shape shape_of(struct h5_file *file, const char *path, hid_t set) {
@@ -51,7 +54,8 @@ static struct h5_shape shape_of(struct h5_file *file, const char *path, hid_t se
   enum { MOST_DEFLATED = 1100 };
   struct h5_shape shape = {.width = 1};
   hsize_t in_file;
-  const hid_t type = CHECK_H5(file, path, H5Dget_type(set)), space = CHECK_H5(file, path, H5Dget_space(set));
+  const hid_t type = CHECK_H5(file, path, H5Dget_type(set)),
+              space = CHECK_H5(file, path, H5Dget_space(set));
   const hid_t made = CHECK_H5(file, path, H5Dget_create_plist(set));
   if (H5Fget_filesize((hid_t)file->id, &in_file) < 0 || file->writing) in_file = INT64_MAX;
   const int64_t element = (int64_t)H5Tget_size(type), chunk = chunk_elements(made);
@@ -93,12 +97,14 @@ void h5_write(struct h5_file *file, const char *path, enum ftype type, int64_t n
               const void *data) {
   const hid_t set = h5_make_dataset(file, path, h5_stored_type(type), n, width, H5P_DEFAULT);
   watchdog_pause("HDF5 write");
-  if (n > 0) CHECK_H5(file, path, H5Dwrite(set, h5_memory_type(type), H5S_ALL, H5S_ALL, H5P_DEFAULT, data));
+  if (n > 0)
+    CHECK_H5(file, path, H5Dwrite(set, h5_memory_type(type), H5S_ALL, H5S_ALL, H5P_DEFAULT, data));
   watchdog_resume();
   CHECK_H5(file, path, H5Dclose(set));
 }
 
-void h5_write_constant(struct h5_file *file, const char *path, enum ftype type, int64_t n, int64_t value) {
+void h5_write_constant(struct h5_file *file, const char *path, enum ftype type, int64_t n,
+                       int64_t value) {
   const hid_t layout = CHECK_H5(file, path, H5Pcreate(H5P_DATASET_CREATE));
   const hsize_t chunk = (hsize_t)(n < H5_CHUNK ? n : H5_CHUNK);
   if (n > 0) CHECK_H5(file, path, H5Pset_chunk(layout, 1, &chunk));
@@ -106,7 +112,8 @@ void h5_write_constant(struct h5_file *file, const char *path, enum ftype type, 
   CHECK_H5(file, path, H5Dclose(h5_make_dataset(file, path, h5_stored_type(type), n, 1, layout)));
 }
 
-void h5_read_plain(const struct h5_set *set, enum ftype type, int64_t first, int64_t n, void *data) {
+void h5_read_plain(const struct h5_set *set, enum ftype type, int64_t first, int64_t n,
+                   void *data) {
   struct h5_file *file = set->file;
   const hid_t space = CHECK_H5(file, set->path, H5Dget_space(set->id));
   hsize_t start[H5S_MAX_RANK] = {(hsize_t)first}, count[H5S_MAX_RANK];
@@ -114,7 +121,8 @@ void h5_read_plain(const struct h5_set *set, enum ftype type, int64_t first, int
   count[0] = (hsize_t)n;
   CHECK_H5(file, set->path, H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL));
   const hid_t memory = CHECK_H5(file, set->path, H5Screate_simple(set->shape.rank, count, NULL));
-  CHECK_H5(file, set->path, H5Dread(set->id, h5_memory_type(type), memory, space, H5P_DEFAULT, data));
+  CHECK_H5(file, set->path,
+           H5Dread(set->id, h5_memory_type(type), memory, space, H5P_DEFAULT, data));
   H5Sclose(memory), H5Sclose(space);
 }
 
@@ -123,9 +131,12 @@ static void refuse_strange(const struct h5_set *set) {
   struct h5_file *file = set->file;
   const struct h5_shape *shape = &set->shape;
   const char *path = set->path;
-  if (shape->type == F_OTHER) h5_refuse(file, path, "does not hold numbers of a type that fascicle writes");
-  if (!shape->whole) h5_refuse(file, path, "was never written, or not all of it, or lies in another file");
-  if (shape->chunk_bytes > H5_MOST_CHUNK) h5_refuse(file, path, "is stored in larger chunks than ours");
+  if (shape->type == F_OTHER)
+    h5_refuse(file, path, "does not hold numbers of a type that fascicle writes");
+  if (!shape->whole)
+    h5_refuse(file, path, "was never written, or not all of it, or lies in another file");
+  if (shape->chunk_bytes > H5_MOST_CHUNK)
+    h5_refuse(file, path, "is stored in larger chunks than ours");
   if (h5_crumbles(shape))
     h5_refuse(file, path, "is stored in too many too small chunks; rechunk it with h5repack");
   const hid_t made = CHECK_H5(file, path, H5Dget_create_plist(set->id));
@@ -136,7 +147,8 @@ static void refuse_strange(const struct h5_set *set) {
   H5Pclose(made);
 }
 
-void h5_read(struct h5_file *file, const char *path, enum ftype type, int64_t first, int64_t n, void *data) {
+void h5_read(struct h5_file *file, const char *path, enum ftype type, int64_t first, int64_t n,
+             void *data) {
   h5_read_rows(file, path, type, first, n, 1, data);
 }
 
@@ -146,7 +158,8 @@ void h5_read_rows(struct h5_file *file, const char *path, enum ftype type, int64
   const struct h5_set set = h5_open_set(file, path);
   if (first < 0 || n < 0 || first > set.shape.n - n || set.shape.rank < 1)
     h5_refuse(file, path, "holds fewer rows than the file promises");
-  if (set.shape.width != width) h5_refuse(file, path, "has rows of another width than the file promises");
+  if (set.shape.width != width)
+    h5_refuse(file, path, "has rows of another width than the file promises");
   refuse_strange(&set);
   int64_t chunk_rows;
   watchdog_pause("HDF5 read");

@@ -51,9 +51,11 @@ static struct status slurp(const char *path, int64_t want, char **data, int64_t 
 /* ---- manifest ---- */
 
 static const char *const manifest_keys[] = {
-    "blocks",         "conversion",  "dataset_id", "delay_dtype",       "endianness",  "format_id",
-    "format_version", "index_dtype", "license",    "n_edges",           "n_neurons",   "neurons_byte_size",
-    "neurons_sha256", "scope",       "source_url", "voltage_scale_pow", "weight_dtype"};
+    "blocks",         "conversion", "dataset_id",     "delay_dtype",
+    "endianness",     "format_id",  "format_version", "index_dtype",
+    "license",        "n_edges",    "n_neurons",      "neurons_byte_size",
+    "neurons_sha256", "scope",      "source_url",     "voltage_scale_pow",
+    "weight_dtype"};
 static const char *const block_keys[] = {"byte_size", "edge_count",   "filename",
                                          "sha256",    "source_count", "source_start"};
 enum { N_MANIFEST_KEYS = sizeof manifest_keys / sizeof *manifest_keys };
@@ -75,14 +77,17 @@ static struct status want_key(const json_t *object, const char *where, const cha
 }
 
 /* A member that may be absent but, where present, has just this value. */
-static struct status fixed_text(const json_t *m, const char *where, const char *key, const char *wanted) {
+static struct status fixed_text(const json_t *m, const char *where, const char *key,
+                                const char *wanted) {
   const char *value = wanted;
   TRY(as_input(json_take_text(m, where, key, &value)));
   if (!strcmp(value, wanted)) return fine();
-  return failure(EXIT_INPUT, "%s: \"%s\" is \"%s\"; only \"%s\" is known", where, key, value, wanted);
+  return failure(EXIT_INPUT, "%s: \"%s\" is \"%s\"; only \"%s\" is known", where, key, value,
+                 wanted);
 }
 
-static struct status fixed_int(const json_t *m, const char *where, const char *key, int64_t wanted) {
+static struct status fixed_int(const json_t *m, const char *where, const char *key,
+                               int64_t wanted) {
   int64_t value = wanted;
   TRY(as_input(json_take_int(m, where, key, INT64_MIN, INT64_MAX, &value)));
   if (value == wanted) return fine();
@@ -102,7 +107,8 @@ static struct status need_int(const json_t *m, const char *where, const char *ke
   return as_input(json_take_int(m, where, key, 0, most, value));
 }
 
-static struct status need_sha(const json_t *m, const char *where, const char *key, const char **sha) {
+static struct status need_sha(const json_t *m, const char *where, const char *key,
+                              const char **sha) {
   TRY(want_key(m, where, key));
   TRY(as_input(json_take_text(m, where, key, sha)));
   if (strlen(*sha) == 64 && strspn(*sha, "0123456789abcdef") == 64) return fine();
@@ -112,17 +118,20 @@ static struct status need_sha(const json_t *m, const char *where, const char *ke
 /* Names stay inside the folder: relative, no "..", no links. */
 static struct status inside(const char *folder, const char *name, char path[PATH_MAX]) {
   char root[PATH_MAX], real[PATH_MAX];
-  const struct status bad = failure(EXIT_INPUT, "%s: the block name \"%s\" leaves the folder", folder, name);
+  const struct status bad =
+      failure(EXIT_INPUT, "%s: the block name \"%s\" leaves the folder", folder, name);
   if (name[0] == '/' || name[0] == 0 || strstr(name, "..") || strlen(name) > 200) return bad;
-  if (snprintf(path, PATH_MAX, "%s/%s", folder, name) >= PATH_MAX || !realpath(folder, root)) return bad;
-  if (!realpath(path, real)) return failure(EXIT_INPUT, "%s: cannot open: %s", path, strerror(errno));
+  if (snprintf(path, PATH_MAX, "%s/%s", folder, name) >= PATH_MAX || !realpath(folder, root))
+    return bad;
+  if (!realpath(path, real))
+    return failure(EXIT_INPUT, "%s: cannot open: %s", path, strerror(errno));
   char direct[2 * PATH_MAX];
   snprintf(direct, sizeof direct, "%s/%s", root, name);
   return strcmp(direct, real) ? bad : fine();
 }
 
-static struct status block_entry(const json_t *entry, const char *path, int i, struct scx_block *block,
-                                 struct expected *expected) {
+static struct status block_entry(const json_t *entry, const char *path, int i,
+                                 struct scx_block *block, struct expected *expected) {
   char where[PATH_MAX + 32];
   snprintf(where, sizeof where, "%s: blocks[%d]", path, i);
   TRY(as_input(json_only_keys(entry, where, block_keys, 6)));
@@ -153,8 +162,8 @@ static struct status blocks_cover(const struct scx *scx, const char *path) {
     return failure(EXIT_INPUT, "%s: the blocks cover %lld of %lld sources", path, (long long)next,
                    (long long)scx->n_neurons);
   if (edges == scx->n_edges) return fine();
-  return failure(EXIT_INPUT, "%s: n_edges is %lld, the blocks hold %lld", path, (long long)scx->n_edges,
-                 (long long)edges);
+  return failure(EXIT_INPUT, "%s: n_edges is %lld, the blocks hold %lld", path,
+                 (long long)scx->n_edges, (long long)edges);
 }
 
 static struct status fixed_members(const json_t *m, const char *path) {
@@ -170,7 +179,8 @@ static struct status fixed_members(const json_t *m, const char *path) {
   const char *scope = "full";
   TRY(as_input(json_take_text(m, path, "scope", &scope)));
   if (strcmp(scope, "full") && strcmp(scope, "compact"))
-    return failure(EXIT_INPUT, "%s: \"scope\" is \"%s\"; it must be \"full\" or \"compact\"", path, scope);
+    return failure(EXIT_INPUT, "%s: \"scope\" is \"%s\"; it must be \"full\" or \"compact\"", path,
+                   scope);
   const json_t *conversion = json_object_get(m, "conversion");
   if (conversion && !json_is_object(conversion))
     return failure(EXIT_INPUT, "%s: \"conversion\" must be an object", path);
@@ -206,7 +216,8 @@ static struct status parse_manifest(const json_t *m, const char *path, struct sc
 
 /* ---- binary files ---- */
 
-static struct status checksum(const char *path, const char *data, int64_t bytes, const char *wanted) {
+static struct status checksum(const char *path, const char *data, int64_t bytes,
+                              const char *wanted) {
   struct sha256 s;
   char text[DIGEST_TEXT];
   sha256_init(&s);
@@ -234,22 +245,26 @@ static struct status take_neurons(const char *path, const char *data, struct scx
   return fine();
 }
 
-static struct status check_header(const char *path, const char *data, const struct scx_block *block) {
+static struct status check_header(const char *path, const char *data,
+                                  const struct scx_block *block) {
   uint32_t word[4];
   if (memcmp(data, "SCB1", 4)) return failure(EXIT_INPUT, "%s: it does not begin with SCB1", path);
   memcpy(word, data + 4, sizeof word);
-  if (word[0] != 1) return failure(EXIT_INPUT, "%s: block version %u; only 1 is known", path, word[0]);
-  if (word[1] == block->source_start && word[2] == block->source_count && word[3] == block->edge_count)
+  if (word[0] != 1)
+    return failure(EXIT_INPUT, "%s: block version %u; only 1 is known", path, word[0]);
+  if (word[1] == block->source_start && word[2] == block->source_count &&
+      word[3] == block->edge_count)
     return fine();
-  return failure(EXIT_INPUT,
-                 "%s: its header says sources %u + %u and %u edges, the manifest %lld + %lld and %lld", path,
-                 word[1], word[2], word[3], (long long)block->source_start, (long long)block->source_count,
-                 (long long)block->edge_count);
+  return failure(
+      EXIT_INPUT,
+      "%s: its header says sources %u + %u and %u edges, the manifest %lld + %lld and %lld", path,
+      word[1], word[2], word[3], (long long)block->source_start, (long long)block->source_count,
+      (long long)block->edge_count);
 }
 
 /* Edges `at` .. of the block: source from the offsets, the rest copied and checked. */
-static struct status take_block(const char *path, const char *data, const struct scx_block *block, int64_t at,
-                                struct scx *scx) {
+static struct status take_block(const char *path, const char *data, const struct scx_block *block,
+                                int64_t at, struct scx *scx) {
   TRY(check_header(path, data, block));
   const int64_t s = block->source_count, e = block->edge_count;
   const char *offsets = data + HEADER, *targets = offsets + 4 * (s + 1);
@@ -264,20 +279,23 @@ static struct status take_block(const char *path, const char *data, const struct
   for (int64_t i = 0; i < s; i++, from = to) {
     memcpy(&to, offsets + 4 * (i + 1), 4);
     if (to < from || to > e)
-      return failure(EXIT_INPUT, "%s: offset %lld is %u after %u, with %lld edges", path, (long long)i + 1,
-                     to, from, (long long)e);
+      return failure(EXIT_INPUT, "%s: offset %lld is %u after %u, with %lld edges", path,
+                     (long long)i + 1, to, from, (long long)e);
     for (uint32_t k = from; k < to; k++) scx->source[at + k] = (uint32_t)(block->source_start + i);
   }
-  if (from != e) return failure(EXIT_INPUT, "%s: the last offset is %u, not %lld", path, from, (long long)e);
+  if (from != e)
+    return failure(EXIT_INPUT, "%s: the last offset is %u, not %lld", path, from, (long long)e);
   for (int64_t k = at; k < at + e; k++)
     if (scx->target[k] >= scx->n_neurons || scx->delay[k] < 1)
-      return failure(EXIT_INPUT,
-                     "%s: edge %lld has target %u and delay %u; targets are below %lld, delays at least 1",
-                     path, (long long)(k - at), scx->target[k], scx->delay[k], (long long)scx->n_neurons);
+      return failure(
+          EXIT_INPUT,
+          "%s: edge %lld has target %u and delay %u; targets are below %lld, delays at least 1",
+          path, (long long)(k - at), scx->target[k], scx->delay[k], (long long)scx->n_neurons);
   return fine();
 }
 
-static struct status read_neurons(const char *folder, const struct expected *expected, struct scx *scx) {
+static struct status read_neurons(const char *folder, const struct expected *expected,
+                                  struct scx *scx) {
   char path[PATH_MAX];
   TRY(inside(folder, "neurons.bin", path));
   char *data;
@@ -289,21 +307,24 @@ static struct status read_neurons(const char *folder, const struct expected *exp
   return s;
 }
 
-/* The files' sizes are compared with the manifest before anything as large as the edges is allocated. */
-static struct status sizes_hold(const char *folder, const struct scx *scx, const struct expected *expected) {
+/* The files' sizes are compared with the manifest before anything as large as
+ * the edges is allocated. */
+static struct status sizes_hold(const char *folder, const struct scx *scx,
+                                const struct expected *expected) {
   for (int i = 0; i < scx->n_blocks; i++) {
     char path[PATH_MAX];
     struct stat info;
     TRY(inside(folder, scx->block[i].filename, path));
     if (stat(path, &info)) return failure(EXIT_INPUT, "%s: cannot open: %s", path, strerror(errno));
     if (info.st_size != expected[i].bytes)
-      return failure(EXIT_INPUT, "%s: %lld bytes, the manifest says %lld", path, (long long)info.st_size,
-                     (long long)expected[i].bytes);
+      return failure(EXIT_INPUT, "%s: %lld bytes, the manifest says %lld", path,
+                     (long long)info.st_size, (long long)expected[i].bytes);
   }
   return fine();
 }
 
-static struct status read_blocks(const char *folder, const struct expected *expected, struct scx *scx) {
+static struct status read_blocks(const char *folder, const struct expected *expected,
+                                 struct scx *scx) {
   TRY(sizes_hold(folder, scx, expected));
   const int64_t n = scx->n_edges;
   scx->source = NEW(uint32_t, n), scx->target = NEW(uint32_t, n);

@@ -28,10 +28,11 @@ static struct status save(const char *folder, const char *name, const char *data
   snprintf(path, sizeof path, "%s/%s", folder, name);
   FILE *file = fopen(path, "wbe");
   if (!file) return failure(EXIT_OUTPUT, "%s: cannot write: %s", path, strerror(errno));
-  const bool good =
-      fwrite(data, 1, (size_t)bytes, file) == (size_t)bytes && fflush(file) == 0 && fsync(fileno(file)) == 0;
+  const bool good = fwrite(data, 1, (size_t)bytes, file) == (size_t)bytes && fflush(file) == 0 &&
+                    fsync(fileno(file)) == 0;
   const int why = errno;
-  if (fclose(file) || !good) return failure(EXIT_OUTPUT, "%s: cannot write: %s", path, strerror(why));
+  if (fclose(file) || !good)
+    return failure(EXIT_OUTPUT, "%s: cannot write: %s", path, strerror(why));
   if (!written) return fine();
   struct sha256 s;
   sha256_init(&s);
@@ -41,7 +42,8 @@ static struct status save(const char *folder, const char *name, const char *data
   return fine();
 }
 
-static struct status save_neurons(const struct scx *scx, const char *folder, struct written *written) {
+static struct status save_neurons(const struct scx *scx, const char *folder,
+                                  struct written *written) {
   char *data = mem_alloc(RECORD * scx->n_neurons + 1, 1);
   for (int64_t i = 0; i < scx->n_neurons; i++) {
     char *record = data + RECORD * i;
@@ -59,7 +61,8 @@ static struct status save_neurons(const struct scx *scx, const char *folder, str
 /* One block from edges at .. at + edge_count. */
 static struct status save_block(const struct scx *scx, const struct scx_block *block, int64_t at,
                                 const char *folder, struct written *written) {
-  const int64_t s = block->source_count, e = block->edge_count, bytes = HEADER + 4 * (s + 1) + 8 * e;
+  const int64_t s = block->source_count, e = block->edge_count,
+                bytes = HEADER + 4 * (s + 1) + 8 * e;
   char *data = mem_alloc(bytes, 1);
   const uint32_t word[] = {1, (uint32_t)block->source_start, (uint32_t)s, (uint32_t)e};
   memcpy(data, "SCB1", 4);
@@ -87,23 +90,25 @@ static void lower_escapes(char *text) {
     for (int i = 2; i < 6; i++) at[i] = (char)tolower((unsigned char)at[i]);
 }
 
-static struct status save_manifest(const struct scx *scx, const struct scx_block *block, int n_blocks,
-                                   const struct written *neurons, const struct written *blocks,
-                                   const char *folder) {
+static struct status save_manifest(const struct scx *scx, const struct scx_block *block,
+                                   int n_blocks, const struct written *neurons,
+                                   const struct written *blocks, const char *folder) {
   json_t *list = json_array();
   for (int i = 0; i < n_blocks; i++)
-    json_array_append_new(
-        list, json_pack("{s:I, s:I, s:s, s:s, s:I, s:I}", "byte_size", (json_int_t)blocks[i].bytes,
-                        "edge_count", (json_int_t)block[i].edge_count, "filename", block[i].filename,
-                        "sha256", blocks[i].sha256, "source_count", (json_int_t)block[i].source_count,
-                        "source_start", (json_int_t)block[i].source_start));
+    json_array_append_new(list, json_pack("{s:I, s:I, s:s, s:s, s:I, s:I}", "byte_size",
+                                          (json_int_t)blocks[i].bytes, "edge_count",
+                                          (json_int_t)block[i].edge_count, "filename",
+                                          block[i].filename, "sha256", blocks[i].sha256,
+                                          "source_count", (json_int_t)block[i].source_count,
+                                          "source_start", (json_int_t)block[i].source_start));
   json_t *manifest = json_pack(
-      "{s:o, s:{}, s:s, s:s, s:s, s:s, s:i, s:s, s:n, s:I, s:I, s:I, s:s, s:s, s:n, s:i, s:s}", "blocks",
-      list, "conversion", "dataset_id", scx->dataset_id ? scx->dataset_id : "fascicle", "delay_dtype",
-      "uint16", "endianness", "little", "format_id", "scx", "format_version", 1, "index_dtype", "uint32",
-      "license", "n_edges", (json_int_t)scx->n_edges, "n_neurons", (json_int_t)scx->n_neurons,
-      "neurons_byte_size", (json_int_t)neurons->bytes, "neurons_sha256", neurons->sha256, "scope", "full",
-      "source_url", "voltage_scale_pow", 16, "weight_dtype", "int16");
+      "{s:o, s:{}, s:s, s:s, s:s, s:s, s:i, s:s, s:n, s:I, s:I, s:I, s:s, s:s, s:n, s:i, s:s}",
+      "blocks", list, "conversion", "dataset_id", scx->dataset_id ? scx->dataset_id : "fascicle",
+      "delay_dtype", "uint16", "endianness", "little", "format_id", "scx", "format_version", 1,
+      "index_dtype", "uint32", "license", "n_edges", (json_int_t)scx->n_edges, "n_neurons",
+      (json_int_t)scx->n_neurons, "neurons_byte_size", (json_int_t)neurons->bytes, "neurons_sha256",
+      neurons->sha256, "scope", "full", "source_url", "voltage_scale_pow", 16, "weight_dtype",
+      "int16");
   char *text = json_dumps(manifest, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_ENSURE_ASCII);
   json_decref(manifest);
   if (!text) return failure(EXIT_RUNTIME, "%s: cannot write the manifest as JSON", folder);
@@ -172,10 +177,12 @@ static struct status publish(const char *temporary, const char *folder, bool che
     struct scx again;
     struct status s = scx_read(temporary, &again);
     scx_free(&again);
-    if (s.code) return failure(EXIT_RUNTIME, "the graph no longer fits its .scx manifest: %.900s", s.text);
+    if (s.code)
+      return failure(EXIT_RUNTIME, "the graph no longer fits its .scx manifest: %.900s", s.text);
   }
   if (rename(temporary, folder))
-    return failure(EXIT_OUTPUT, "%s: cannot rename %s to it: %s", folder, temporary, strerror(errno));
+    return failure(EXIT_OUTPUT, "%s: cannot rename %s to it: %s", folder, temporary,
+                   strerror(errno));
   return fine();
 }
 

@@ -1,4 +1,4 @@
-/* What spikes.c and spikes_merge.c share; nobody else includes it. */
+/* What spikes.c and io/spikes/merge.c share; nobody else includes it. */
 #ifndef FASCICLE_SPIKES_INSIDE_H
 #define FASCICLE_SPIKES_INSIDE_H
 
@@ -7,8 +7,8 @@
 
 enum { SPIKES_PATH = 512 };
 
-/* The HDF5 file is open only while something is read from it: each open one costs a descriptor and about a
- * megabyte, and a run may have thousands of segments. */
+/* The HDF5 file is open only while something is read from it: each open one costs a descriptor and
+ * about a megabyte, and a run may have thousands of segments. */
 struct spikes_file {
   char *path;
   struct h5_file h5;

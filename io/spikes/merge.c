@@ -1,5 +1,5 @@
-/* Segments -> one file. Each rank's segments follow each other in time, so they form one chain of spikes in
- * order; the chains are merged through a heap. */
+/* Segments -> one file. Each rank's segments follow each other in time, so they form one chain of
+ * spikes in order; the chains are merged through a heap. */
 #include "io/files/files.h"
 #include "core/mem.h"
 #include "core/numbers.h"
@@ -27,9 +27,10 @@ static struct status check_same_run(struct spikes_file *const *segment, int n) {
   const struct spikes_facts *a = &segment[0]->facts;
   for (int i = 1; i < n; i++) {
     const struct spikes_facts *b = &segment[i]->facts;
-    if (strcmp(a->graph_digest, b->graph_digest) || a->dt_ms != b->dt_ms || a->n_nodes != b->n_nodes ||
-        strcmp(a->population, b->population))
-      return failure(EXIT_INPUT, "%s and %s are of different graphs or time steps: they are not one run",
+    if (strcmp(a->graph_digest, b->graph_digest) || a->dt_ms != b->dt_ms ||
+        a->n_nodes != b->n_nodes || strcmp(a->population, b->population))
+      return failure(EXIT_INPUT,
+                     "%s and %s are of different graphs or time steps: they are not one run",
                      segment[0]->path, segment[i]->path);
   }
   return fine();
@@ -68,25 +69,27 @@ static struct status too_few(const struct spikes_file *segment, int64_t n) {
                  segment->path, (long long)segment->facts.ranks, (long long)n);
 }
 
-/* The next segment in order of time. The number of ranks changes only where all of them stopped: a resume. */
+/* The next segment in order of time. The number of ranks changes only where all of
+ * them stopped: a resume. */
 static struct status ends_add(struct ends *e, const struct spikes_file *segment) {
   const struct spikes_facts *f = &segment->facts;
   int64_t low, high;
   ends_range(e, &low, &high);
   if (f->ranks != e->ranks && low != high)
-    return failure(EXIT_INPUT,
-                   "%s: a segment before it is missing: one of %lld ranks ends at step %lld, another at %lld",
-                   segment->path, (long long)e->ranks, (long long)low - 1, (long long)high - 1);
+    return failure(
+        EXIT_INPUT,
+        "%s: a segment before it is missing: one of %lld ranks ends at step %lld, another at %lld",
+        segment->path, (long long)e->ranks, (long long)low - 1, (long long)high - 1);
   if (f->ranks > e->most) return too_few(segment, e->most);
   if (f->ranks != e->ranks) ends_start(e, f->ranks, low);
   if (f->rank < 0 || f->rank >= e->ranks)
     return failure(EXIT_INPUT, "%s: is of rank %lld of %lld", segment->path, (long long)f->rank,
                    (long long)e->ranks);
   if (f->first_step != e->next[f->rank])
-    return failure(
-        EXIT_INPUT,
-        "%s: begins at step %lld, but the segments of its rank before it end at step %lld: one is missing",
-        segment->path, (long long)f->first_step, (long long)e->next[f->rank] - 1);
+    return failure(EXIT_INPUT,
+                   "%s: begins at step %lld, but the segments of its rank before it end at step "
+                   "%lld: one is missing",
+                   segment->path, (long long)f->first_step, (long long)e->next[f->rank] - 1);
   e->next[f->rank] = f->last_step + 1;
   return fine();
 }
@@ -195,16 +198,18 @@ static void put_column(const struct sink *k, const char *path, enum ftype type, 
     h5_put(k->file, path, type, k->done, k->n, data);
 }
 
-static void sink_open(struct sink *k, struct h5_file *file, const struct spikes_facts *facts, int64_t total,
-                      bool packed) {
-  *k = (struct sink){.file = file, .packed = packed, .dt_ms = facts->dt_ms, .piece = h5_piece_rows(1)};
+static void sink_open(struct sink *k, struct h5_file *file, const struct spikes_facts *facts,
+                      int64_t total, bool packed) {
+  *k = (struct sink){
+      .file = file, .packed = packed, .dt_ms = facts->dt_ms, .piece = h5_piece_rows(1)};
   spikes_dataset(facts, "node_ids", k->node_ids);
   spikes_dataset(facts, "step", k->steps);
   spikes_dataset(facts, "timestamps", k->times);
   make_column(k, k->node_ids, F_U64, total);
   make_column(k, k->times, F_F64, total);
   h5_make_packed(file, k->steps, F_U64, total, 1);
-  k->step = NEW(int64_t, k->piece), k->node = NEW(nodeid, k->piece), k->time = NEW(double, k->piece);
+  k->step = NEW(int64_t, k->piece), k->node = NEW(nodeid, k->piece),
+  k->time = NEW(double, k->piece);
   sha256_init(&k->hash);
 }
 
@@ -246,8 +251,8 @@ static void merge_chains(struct chain *chain, int n_chains, struct sink *sink) {
   mem_free(heap);
 }
 
-static void merge_spikes(struct spikes_file **segment, int n, struct h5_file *out, struct spikes_facts *facts,
-                         bool packed, int64_t *total) {
+static void merge_spikes(struct spikes_file **segment, int n, struct h5_file *out,
+                         struct spikes_facts *facts, bool packed, int64_t *total) {
   int n_chains;
   struct chain *chain = make_chains(segment, n, &n_chains);
   struct sink sink;
@@ -312,9 +317,10 @@ static struct grid_of_records find_records(struct spikes_file **segment, int n) 
   return g;
 }
 
-/* Rows [at, at + m) of the merged potentials from one segment; its rows are one run of the merged ones. */
-static void scatter_rows(struct spikes_file *s, const struct grid_of_records *g, int64_t at, int64_t m,
-                         int32_t *value) {
+/* Rows [at, at + m) of the merged potentials from one segment; its rows are one
+ * run of the merged ones. */
+static void scatter_rows(struct spikes_file *s, const struct grid_of_records *g, int64_t at,
+                         int64_t m, int32_t *value) {
   int64_t *step = NEW(int64_t, s->n_records), *neuron = NEW(int64_t, s->n_recorded);
   spikes_potential_steps(s, step), spikes_potential_neurons(s, neuron);
   const int64_t begin = find_i64(g->step, g->n_steps, step[0]);
@@ -366,7 +372,8 @@ static char *provenance_of(struct spikes_file *segment) {
 }
 
 struct status spikes_merge(struct spikes_file **segment, int n, const struct spikes_names *names,
-                           const char *provenance, bool packed, const char *path, int64_t *n_spikes) {
+                           const char *provenance, bool packed, const char *path,
+                           int64_t *n_spikes) {
   struct spikes_facts facts = segment[0]->facts;
   for (int i = 1; i < n; i++) {
     facts.first_step = least_i64(facts.first_step, segment[i]->facts.first_step);

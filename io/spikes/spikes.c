@@ -78,8 +78,8 @@ static void write_potential(struct h5_file *file, const struct spikes_segment *s
   spikes_put_potential_about(file);
 }
 
-struct status spikes_write(const char *path, const struct spikes_facts *facts, const struct spikes_segment *s,
-                           const char *provenance) {
+struct status spikes_write(const char *path, const struct spikes_facts *facts,
+                           const struct spikes_segment *s, const char *provenance) {
   struct spikes_facts with_digest = *facts;
   struct sha256 hash;
   sha256_init(&hash);
@@ -135,11 +135,13 @@ struct status spikes_names_read(const char *path, struct spikes_names *names) {
   TRY(h5_open(path, &file));
   if (!h5_shape(&file, "/body_id", &shape)) {
     h5_close(&file);
-    return failure(EXIT_INPUT, "%s: no /body_id: this is not a file of fascicle's with neurons", path);
+    return failure(EXIT_INPUT, "%s: no /body_id: this is not a file of fascicle's with neurons",
+                   path);
   }
   if (!shape.whole) {
     h5_close(&file);
-    return failure(EXIT_INPUT, "%s: the file is damaged: /body_id was never written, or not all of it", path);
+    return failure(EXIT_INPUT,
+                   "%s: the file is damaged: /body_id was never written, or not all of it", path);
   }
   names->n = shape.n;
   names->body_id = NEW(uint64_t, names->n);
@@ -154,7 +156,8 @@ struct status spikes_names_read(const char *path, struct spikes_names *names) {
   h5_close(&file);
   if (names_agree(names)) return fine();
   spikes_names_free(names);
-  return failure(EXIT_INPUT, "%s: the file is damaged: /name or /type does not fit /body_id and /type_label",
+  return failure(EXIT_INPUT,
+                 "%s: the file is damaged: /name or /type does not fit /body_id and /type_label",
                  path);
 }
 
@@ -169,7 +172,8 @@ void spikes_names_free(struct spikes_names *names) {
 
 static bool read_facts(struct spikes_file *f, const char *group) {
   struct spikes_facts *facts = &f->facts;
-  char *graph = h5_text(&f->h5, group, "graph_digest"), *spikes = h5_text(&f->h5, group, "spikes_digest");
+  char *graph = h5_text(&f->h5, group, "graph_digest"),
+       *spikes = h5_text(&f->h5, group, "spikes_digest");
   snprintf(facts->graph_digest, sizeof facts->graph_digest, "%s", graph ? graph : "");
   snprintf(facts->spikes_digest, sizeof facts->spikes_digest, "%s", spikes ? spikes : "");
   mem_free(graph), mem_free(spikes);
@@ -177,7 +181,8 @@ static bool read_facts(struct spikes_file *f, const char *group) {
          h5_number(&f->h5, group, "first_step", &facts->first_step) &&
          h5_number(&f->h5, group, "last_step", &facts->last_step) &&
          h5_number(&f->h5, group, "n_nodes", &facts->n_nodes) &&
-         h5_number(&f->h5, group, "rank", &facts->rank) && h5_number(&f->h5, group, "ranks", &facts->ranks) &&
+         h5_number(&f->h5, group, "rank", &facts->rank) &&
+         h5_number(&f->h5, group, "ranks", &facts->ranks) &&
          h5_number(&f->h5, group, "segment", &facts->segment);
 }
 
@@ -199,13 +204,15 @@ static bool find_datasets(struct spikes_file *f) {
   struct h5_shape node, step, value;
   spikes_dataset(&f->facts, "node_ids", f->node_ids);
   spikes_dataset(&f->facts, "step", f->steps);
-  if (!h5_shape(&f->h5, f->node_ids, &node) || !h5_shape(&f->h5, f->steps, &step) || node.n != step.n)
+  if (!h5_shape(&f->h5, f->node_ids, &node) || !h5_shape(&f->h5, f->steps, &step) ||
+      node.n != step.n)
     return false;
   f->n = node.n;
   if (!node.whole || !step.whole) return false;
   if (!h5_has(&f->h5, "/potential") || !h5_shape(&f->h5, potential_value, &value)) return true;
   f->n_records = value.n, f->n_recorded = value.width;
-  return value.whole && holds(f, potential_step, value.n) && holds(f, potential_neuron, value.width);
+  return value.whole && holds(f, potential_step, value.n) &&
+         holds(f, potential_neuron, value.width);
 }
 
 static bool find_population(struct spikes_file *f) {
@@ -262,8 +269,8 @@ int64_t spikes_number(const struct spikes_file *file) {
   return file->n;
 }
 
-static void visit_rows(struct spikes_file *f, const char *name, enum ftype type, int64_t first, int64_t n,
-                       void *data) {
+static void visit_rows(struct spikes_file *f, const char *name, enum ftype type, int64_t first,
+                       int64_t n, void *data) {
   spikes_visit(f);
   h5_read(&f->h5, name, type, first, n, data);
   spikes_leave(f);
@@ -311,15 +318,18 @@ void spikes_cut(struct spikes_file *f, int64_t last) {
 
 /* ---- verifying ---- */
 
-static struct status check_order(const struct spikes_file *f, int64_t at, int64_t n, const int64_t *step,
-                                 const nodeid *node, int64_t last_step, nodeid last_node) {
+static struct status check_order(const struct spikes_file *f, int64_t at, int64_t n,
+                                 const int64_t *step, const nodeid *node, int64_t last_step,
+                                 nodeid last_node) {
   for (int64_t i = 0; i < n; i++) {
     if (step[i] < f->facts.first_step || step[i] > f->facts.last_step || node[i] < 0 ||
         node[i] >= f->facts.n_nodes)
       return failure(
-          EXIT_INPUT, "%s: spike %lld is of step %lld, node %lld: outside of steps %lld..%lld or %lld nodes",
+          EXIT_INPUT,
+          "%s: spike %lld is of step %lld, node %lld: outside of steps %lld..%lld or %lld nodes",
           f->path, (long long)(at + i), (long long)step[i], (long long)node[i],
-          (long long)f->facts.first_step, (long long)f->facts.last_step, (long long)f->facts.n_nodes);
+          (long long)f->facts.first_step, (long long)f->facts.last_step,
+          (long long)f->facts.n_nodes);
     if (step[i] < last_step || (step[i] == last_step && node[i] <= last_node))
       return failure(EXIT_INPUT, "%s: spike %lld (step %lld, node %lld) is out of order", f->path,
                      (long long)(at + i), (long long)step[i], (long long)node[i]);
@@ -346,8 +356,9 @@ struct status spikes_verify(struct spikes_file *f) {
   sha256_end(&hash, digest);
   mem_free(step), mem_free(node);
   if (!s.code && strcmp(digest, f->facts.spikes_digest))
-    s = failure(EXIT_INPUT,
-                "%s: the spikes do not have the digest that was written with them: the file is damaged",
-                f->path);
+    s = failure(
+        EXIT_INPUT,
+        "%s: the spikes do not have the digest that was written with them: the file is damaged",
+        f->path);
   return s;
 }

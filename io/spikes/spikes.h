@@ -1,19 +1,20 @@
-/* Spike files: segments written while a run goes on, and the merged file. Both are SONATA spikes files:
+/* Spike files: segments written while a run goes on, and the merged file. Both are SONATA spikes
+ * files:
  *
  *   /spikes/<population>/node_ids    u64 canonical node ids
  *                        timestamps  f64 ms = step x dt_ms, attribute units
  *                        step        u64, the exact time (ours)
- *     attributes: sorting (enum none/by_id/by_time) = by_time, dt_ms, first_step, last_step (inclusive),
- *                 graph_digest, n_nodes, spikes_digest (SHA-256 over (step, node) of every spike, u64 little-
- *                 endian, in order), rank, ranks, segment
- *   /step_counts                     u64 [steps] spikes of all neurons in each step, recorded or not (ours)
- *   /potential/{step, node_ids, value}  i64 [records], u64 [neurons], i32 [records][neurons] (ours; one-
- *                                    dimensional for one neuron): the exact state after update `step`
- *   /body_id, /name, /type, /type_label  merged file: what node ids mean (ours)
+ *     attributes: sorting (enum none/by_id/by_time) = by_time, dt_ms, first_step, last_step
+ * (inclusive), graph_digest, n_nodes, spikes_digest (SHA-256 over (step, node) of every spike, u64
+ * little- endian, in order), rank, ranks, segment /step_counts                     u64 [steps]
+ * spikes of all neurons in each step, recorded or not (ours) /potential/{step, node_ids, value} i64
+ * [records], u64 [neurons], i32 [records][neurons] (ours; one- dimensional for one neuron): the
+ * exact state after update `step` /body_id, /name, /type, /type_label  merged file: what node ids
+ * mean (ours)
  *
- * Spikes stand in one order: by step, then node id. Segments are deflated; in the merged file ids and times
- * are plain, for libsonata. Files are written as PATH.tmp, synced and renamed. All functions are local: one
- * rank. A failed HDF5 transfer is fatal. */
+ * Spikes stand in one order: by step, then node id. Segments are deflated; in the merged file ids
+ * and times are plain, for libsonata. Files are written as PATH.tmp, synced and renamed. All
+ * functions are local: one rank. A failed HDF5 transfer is fatal. */
 #ifndef FASCICLE_SPIKES_H
 #define FASCICLE_SPIKES_H
 
@@ -57,7 +58,8 @@ struct spikes_names {
 struct status spikes_write(const char *path, const struct spikes_facts *facts,
                            const struct spikes_segment *segment, const char *provenance);
 
-/* A file with nothing but names, and back: from such a file or a merged one. Free with spikes_names_free. */
+/* A file with nothing but names, and back: from such a file or a merged one. Free
+ * with spikes_names_free. */
 struct status spikes_names_write(const char *path, const struct spikes_names *names);
 struct status spikes_names_read(const char *path, struct spikes_names *names);
 void spikes_names_free(struct spikes_names *names);
@@ -75,21 +77,22 @@ int64_t spikes_number(const struct spikes_file *file);
 void spikes_read(struct spikes_file *file, int64_t first, int64_t n, int64_t *step, nodeid *node);
 /* Steps first_step + [first, first + n). */
 void spikes_counts(struct spikes_file *file, int64_t first, int64_t n, int64_t *count);
-/* Recorded potentials: their shape, 0 x 0 without any; steps [n_records]; neurons [n_recorded]; rows. */
+/* Recorded potentials: their shape, 0 x 0 without any; steps [n_records];
+ * neurons [n_recorded]; rows. */
 void spikes_potential_shape(struct spikes_file *file, int64_t *n_records, int64_t *n_recorded);
 void spikes_potential_steps(struct spikes_file *file, int64_t *step);
 void spikes_potential_neurons(struct spikes_file *file, nodeid *neuron);
 void spikes_potential_rows(struct spikes_file *file, int64_t first, int64_t n, int32_t *value);
 
-/* Read all spikes of a file: in order, inside its steps and nodes, of the stated digest? EXIT_INPUT names the
- * file and the first wrong one. */
+/* Read all spikes of a file: in order, inside its steps and nodes, of the stated digest? EXIT_INPUT
+ * names the file and the first wrong one. */
 struct status spikes_verify(struct spikes_file *file);
 
 /* ---- merging ---- */
 
-/* Segments of one run (n >= 1): do they agree on graph, dt and population, and hold every step from the first
- * to *last once for each rank? EXIT_INPUT says what is missing. A run that goes on, or was killed, leaves
- * ragged ends: then *last is the last step that all ranks hold. */
+/* Segments of one run (n >= 1): do they agree on graph, dt and population, and hold every step from
+ * the first to *last once for each rank? EXIT_INPUT says what is missing. A run that goes on, or
+ * was killed, leaves ragged ends: then *last is the last step that all ranks hold. */
 struct status spikes_complete(struct spikes_file *const *segment, int n, int64_t *last);
 
 /* Make a file look as if it ended with step `last`; one that ends before stays as it is. */
@@ -98,12 +101,13 @@ void spikes_cut(struct spikes_file *file, int64_t last);
 /* Order segments by (rank, first step). */
 void spikes_sort(struct spikes_file **segment, int n);
 
-/* Merge sorted, complete segments (n >= 1) into PATH. The datasets do not depend on how many ranks wrote
- * them. Memory: up to 4 MB for each rank that wrote, whatever the number of spikes. `names` may be NULL, and
- * so may `provenance`: then it is the first segment's. `packed`: node_ids and timestamps are deflated too
- * (about a tenth of the size), which h5py reads and libsonata's wheel does not. The number of spikes goes to
- * *n_spikes. */
+/* Merge sorted, complete segments (n >= 1) into PATH. The datasets do not depend on how many ranks
+ * wrote them. Memory: up to 4 MB for each rank that wrote, whatever the number of spikes. `names`
+ * may be NULL, and so may `provenance`: then it is the first segment's. `packed`: node_ids and
+ * timestamps are deflated too (about a tenth of the size), which h5py reads and libsonata's wheel
+ * does not. The number of spikes goes to *n_spikes. */
 struct status spikes_merge(struct spikes_file **segment, int n, const struct spikes_names *names,
-                           const char *provenance, bool packed, const char *path, int64_t *n_spikes);
+                           const char *provenance, bool packed, const char *path,
+                           int64_t *n_spikes);
 
 #endif

@@ -1,6 +1,6 @@
-/* Feather (Arrow IPC) as a table. Batches of few rows are decoded several at a time, one thread per column
- * and batch; a batch of many rows is decoded in windows, one thread per column. The file is mapped, and given
- * back as it is used. */
+/* Feather (Arrow IPC) as a table. Batches of few rows are decoded several at a time, one thread per
+ * column and batch; a batch of many rows is decoded in windows, one thread per column. The file is
+ * mapped, and given back as it is used. */
 #include "feather_column.h"
 #include "core/mem.h"
 
@@ -11,7 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_AT_ONCE = 16, PER_THREAD = 4 }; /* several each, so that threads seldom wait for one another */
+enum {
+  MOST_AT_ONCE = 16,
+  PER_THREAD = 4
+}; /* several each, so that threads seldom wait for one another */
 
 /* One batch, or the window of a large one, on its way to the caller. */
 struct slot {
@@ -53,15 +56,18 @@ static struct status describe(struct table *t, struct feather *x) {
   for (int i = 0; i < t->n_columns; i++) {
     char type[64];
     arrow_type_name(&s->column[i], type);
-    const struct span name = span_trim((struct span){s->column[i].name, (int64_t)strlen(s->column[i].name)});
+    const struct span name =
+        span_trim((struct span){s->column[i].name, (int64_t)strlen(s->column[i].name)});
     t->name[i] = NEW_ZERO(char, name.n + 1);
     memcpy(t->name[i], name.at, (size_t)name.n);
     t->type[i] = mem_string(type);
   }
   struct arrow_batch first = {0};
-  if (x->file.n_batches) TRY(arrow_read_batch(&x->file, &x->file.batch[0], false, "record batch 1", &first));
+  if (x->file.n_batches)
+    TRY(arrow_read_batch(&x->file, &x->file.batch[0], false, "record batch 1", &first));
   snprintf(t->facts.format, sizeof t->facts.format, "Feather (Arrow IPC), %s, %lld record batch%s",
-           codec_name(first.codec), (long long)x->file.n_batches, x->file.n_batches == 1 ? "" : "es");
+           codec_name(first.codec), (long long)x->file.n_batches,
+           x->file.n_batches == 1 ? "" : "es");
   return fine();
 }
 
@@ -91,7 +97,8 @@ static const struct arrow_dictionary *find_dictionary(const struct feather *x, i
 }
 
 /* The value type of a dictionary, by the first wanted column that uses it. */
-static const struct arrow_column *user_of(const struct table *t, const struct feather *x, int64_t id) {
+static const struct arrow_column *user_of(const struct table *t, const struct feather *x,
+                                          int64_t id) {
   for (int w = 0; w < t->n_wants; w++) {
     const struct arrow_column *c = &x->file.schema.column[t->wants[w].column];
     if (c->is_dictionary && c->dictionary_id == id) return c;
@@ -108,11 +115,12 @@ static struct status read_dictionary(struct table *t, struct feather *x, int64_t
   if (!user) return fine();
   struct arrow_dictionary *d = (struct arrow_dictionary *)find_dictionary(x, batch.dictionary_id);
   if (d && !batch.is_delta)
-    return failure(EXIT_INPUT, "%s: %s replaces the dictionary of column '%s': this is not allowed in a file",
+    return failure(EXIT_INPUT,
+                   "%s: %s replaces the dictionary of column '%s': this is not allowed in a file",
                    t->path, what, user->name);
   if (!d && batch.is_delta)
-    return failure(EXIT_INPUT, "%s: %s adds to a dictionary of column '%s' that is not there", t->path, what,
-                   user->name);
+    return failure(EXIT_INPUT, "%s: %s adds to a dictionary of column '%s' that is not there",
+                   t->path, what, user->name);
   if (!d) {
     x->dictionary = mem_grow(x->dictionary, x->n_dictionaries + 1, sizeof *x->dictionary);
     d = &x->dictionary[x->n_dictionaries++];
@@ -120,8 +128,9 @@ static struct status read_dictionary(struct table *t, struct feather *x, int64_t
   }
   struct arrow_fault fault = {0};
   arrow_dictionary_append(d, &batch, user->value, &fault);
-  return fault.found ? failure(EXIT_INPUT, "%s: %s, column '%s': %s", t->path, what, user->name, fault.what)
-                     : fine();
+  return fault.found
+             ? failure(EXIT_INPUT, "%s: %s, column '%s': %s", t->path, what, user->name, fault.what)
+             : fine();
 }
 
 static struct status check_wants(const struct table *t, const struct feather *x) {
@@ -167,7 +176,8 @@ static struct status start_batch(struct feather *x, struct slot *s) {
   return arrow_read_batch(&x->file, block, false, what, &s->batch);
 }
 
-/* Move a slot to its next window; without wanted columns nothing is decoded and one window takes all. */
+/* Move a slot to its next window; without wanted columns nothing is decoded
+ * and one window takes all. */
 static void next_window(struct slot *s, int n_wants) {
   s->first_row += s->rows;
   const int64_t left = s->batch.rows - s->first_row;
@@ -233,8 +243,8 @@ static void hash_to(struct feather *x, int64_t end) {
   x->hashed = end;
 }
 
-/* Give mapped pages back, so that the file does not count as our memory; what is needed again, such as the
- * rest of a large batch, comes back from the page cache. */
+/* Give mapped pages back, so that the file does not count as our memory; what is needed again, such
+ * as the rest of a large batch, comes back from the page cache. */
 static void unmap_used(struct feather *x) {
   enum { STEP = 32 << 20 };
   if (x->hashed - x->unmapped < STEP) return;
@@ -258,8 +268,8 @@ static struct status fault_line(const struct table *t, const struct slot *s, int
   const char *name = t->name[t->wants[w].column];
   const struct arrow_fault *f = &s->fault[w];
   if (f->row < 0)
-    return failure(EXIT_INPUT, "%s: record batch %lld, column '%s': %s", t->path, (long long)s->number, name,
-                   f->what);
+    return failure(EXIT_INPUT, "%s: record batch %lld, column '%s': %s", t->path,
+                   (long long)s->number, name, f->what);
   return failure(EXIT_INPUT, "%s: row %lld (record batch %lld): column '%s' is %s", t->path,
                  (long long)(t->facts.rows + f->row + 1), (long long)s->number, name, f->what);
 }

@@ -108,11 +108,13 @@ static const char *open_buffers(struct arrow_cursor *c, struct arrow_batch *batc
   return arrow_is_text(c->value.type) ? stream_open(&c->text, batch, place->buffer + 2) : NULL;
 }
 
-void arrow_cursor_open(struct arrow_cursor *c, struct arrow_batch *batch, const struct arrow_schema *schema,
-                       const struct arrow_column *column, const struct arrow_dictionary *dictionary,
-                       enum table_kind kind, struct arrow_fault *fault) {
-  *c = (struct arrow_cursor){
-      .value = column->is_dictionary ? column->index : column->value, .dictionary = dictionary, .kind = kind};
+void arrow_cursor_open(struct arrow_cursor *c, struct arrow_batch *batch,
+                       const struct arrow_schema *schema, const struct arrow_column *column,
+                       const struct arrow_dictionary *dictionary, enum table_kind kind,
+                       struct arrow_fault *fault) {
+  *c = (struct arrow_cursor){.value = column->is_dictionary ? column->index : column->value,
+                             .dictionary = dictionary,
+                             .kind = kind};
   struct arrow_place place;
   const char *wrong = arrow_find(batch, schema, column, &place);
   if (!wrong && column->is_dictionary && !dictionary) wrong = "its dictionary is missing";
@@ -147,7 +149,8 @@ static const char *read_valid(struct arrow_cursor *c, int64_t n, struct arrow_ro
 /* offsets -> at; the bytes between -> text. Null values are taken as empty whatever they hold. */
 static const char *read_text(struct arrow_cursor *c, int64_t n, struct arrow_room *room) {
   enum { STEP = 1 << 24 };
-  const int width = c->value.type == ARROW_LARGE_UTF8 || c->value.type == ARROW_LARGE_BINARY ? 8 : 4;
+  const int width =
+      c->value.type == ARROW_LARGE_UTF8 || c->value.type == ARROW_LARGE_BINARY ? 8 : 4;
   const bool first = !c->started && n > 0;
   struct table_column *out = &room->column;
   const char *wrong = stream_read(&c->values, room->values, (n + first) * width);
@@ -188,7 +191,8 @@ static void drop_null_text(int64_t n, struct arrow_room *room) {
   out->at[n] = to;
 }
 
-/* 16 bytes a value: length, then 12 bytes of text, or a prefix, the number of a buffer and an offset. */
+/* 16 bytes a value: length, then 12 bytes of text, or a prefix, the number of
+ * a buffer and an offset. */
 static const char *read_views(struct arrow_cursor *c, int64_t n, struct arrow_room *room) {
   enum { INLINE = 12 };
   const char *wrong = stream_read(&c->values, room->values, 16 * n);
@@ -239,8 +243,8 @@ static const char *take_number(const struct arrow_cursor *c, const uint8_t *at, 
                              : value_count(&c->value, at, &room->column.count[i]);
 }
 
-static void number_fault(const struct arrow_cursor *c, const uint8_t *at, int64_t i, const char *wrong,
-                         struct arrow_fault *fault) {
+static void number_fault(const struct arrow_cursor *c, const uint8_t *at, int64_t i,
+                         const char *wrong, struct arrow_fault *fault) {
   char text[VALUE_TEXT] = "", what[240];
   if (at) value_text(&c->value, at, text);
   snprintf(what, sizeof what, "%s%s%s", text, at ? ": " : "", wrong);
@@ -266,7 +270,8 @@ static const char *take_indices(const struct arrow_cursor *c, int64_t n, struct 
       append_text(room, i, "", 0);
       continue;
     }
-    if (value_count(&c->value, room->values + i * c->value.bytes, &index) || index < 0 || index >= d->n)
+    if (value_count(&c->value, room->values + i * c->value.bytes, &index) || index < 0 ||
+        index >= d->n)
       return *bad_row = i, "the dictionary index is out of range";
     const struct span s = table_text(&d->values, index);
     append_text(room, i, s.at, s.n);
@@ -308,15 +313,19 @@ static void read_straight(struct arrow_cursor *c, int64_t n, struct arrow_room *
   const int64_t *x = to;
   for (int64_t i = 0; i < n && !fault->found; i++)
     if (x[i] < 0)
-      number_fault(c, (const uint8_t *)&x[i], i, take_number(c, (const uint8_t *)&x[i], i, room), fault);
+      number_fault(c, (const uint8_t *)&x[i], i, take_number(c, (const uint8_t *)&x[i], i, room),
+                   fault);
 }
 
-static const char *read_rows(struct arrow_cursor *c, int64_t n, struct arrow_room *room, int64_t *bad_row) {
+static const char *read_rows(struct arrow_cursor *c, int64_t n, struct arrow_room *room,
+                             int64_t *bad_row) {
   const struct arrow_value *v = &c->value;
   const char *wrong = read_valid(c, n, room);
   if (wrong) return wrong;
   switch (v->type) {
-  case ARROW_NULL: memset(room->column.at, 0, (size_t)(n + 1) * sizeof *room->column.at); return NULL;
+  case ARROW_NULL:
+    memset(room->column.at, 0, (size_t)(n + 1) * sizeof *room->column.at);
+    return NULL;
   case ARROW_BOOL: return read_bools(c, n, room);
   case ARROW_INT:
   case ARROW_FLOAT:
@@ -359,19 +368,21 @@ static void append_values(struct arrow_dictionary *d, const struct table_column 
     to->at = mem_grow(to->at, d->rows_held = 2 * (d->n + n + 1), sizeof *to->at);
   if (d->n == 0) to->at[0] = 0;
   const int64_t start = to->at[d->n], bytes = c->at[n];
-  if (start + bytes > d->bytes_held) to->text = mem_grow(to->text, d->bytes_held = 2 * (start + bytes), 1);
+  if (start + bytes > d->bytes_held)
+    to->text = mem_grow(to->text, d->bytes_held = 2 * (start + bytes), 1);
   if (bytes) memcpy(to->text + start, c->text, (size_t)bytes);
   for (int64_t i = 0; i < n; i++) to->at[d->n + i + 1] = start + c->at[i + 1];
   d->n += n;
 }
 
-void arrow_dictionary_append(struct arrow_dictionary *d, struct arrow_batch *batch, struct arrow_value value,
-                             struct arrow_fault *fault) {
+void arrow_dictionary_append(struct arrow_dictionary *d, struct arrow_batch *batch,
+                             struct arrow_value value, struct arrow_fault *fault) {
   /* A schema of one column, which the dictionary batch has. */
   const bool view = value.type == ARROW_UTF8_VIEW || value.type == ARROW_BINARY_VIEW;
   struct arrow_part part = {0, view};
   struct arrow_column column = {.value = value, .n_nodes = 1};
-  const struct arrow_schema schema = {.n_columns = 1, .column = &column, .n_parts = 1, .part = &part};
+  const struct arrow_schema schema = {
+      .n_columns = 1, .column = &column, .n_parts = 1, .part = &part};
   struct arrow_cursor cursor;
   struct arrow_room room = {0};
   arrow_cursor_open(&cursor, batch, &schema, &column, NULL, TABLE_TEXT, fault);

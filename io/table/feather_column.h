@@ -40,7 +40,7 @@ struct arrow_view {
 
 /* A column of a batch under way. */
 struct arrow_cursor {
-  struct arrow_value value;                  /* what stands in the batch: of a dictionary column, the index */
+  struct arrow_value value; /* what stands in the batch: of a dictionary column, the index */
   const struct arrow_dictionary *dictionary; /* of a dictionary column */
   enum table_kind kind;
   bool has_validity;
@@ -54,7 +54,8 @@ struct arrow_cursor {
 /* NULL when such a column can be read as that kind, else why not. */
 const char *arrow_unreadable(const struct arrow_column *column, enum table_kind kind);
 
-/* Opens the column's buffers. A fault with row -1 is set when something is wrong; then only close it. */
+/* Opens the column's buffers. A fault with row -1 is set when something is
+ * wrong; then only close it. */
 void arrow_cursor_open(struct arrow_cursor *cursor, struct arrow_batch *batch,
                        const struct arrow_schema *schema, const struct arrow_column *column,
                        const struct arrow_dictionary *dictionary, enum table_kind kind,

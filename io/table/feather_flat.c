@@ -36,7 +36,8 @@ static int64_t field_at(struct flat *f, int64_t table, int field) {
   if (!table) return 0;
   const int64_t vtable = table - flat_at(f, table, 4);
   if (!fits(f, vtable, 4)) return 0;
-  const int64_t vtable_bytes = unsigned_at(f, vtable, 2), table_bytes = unsigned_at(f, vtable + 2, 2);
+  const int64_t vtable_bytes = unsigned_at(f, vtable, 2),
+                table_bytes = unsigned_at(f, vtable + 2, 2);
   if (!fits(f, vtable, vtable_bytes) || !fits(f, table, table_bytes)) return 0;
   const int64_t entry = 4 + 2 * (int64_t)field;
   if (entry + 2 > vtable_bytes) return 0;

@@ -1,7 +1,7 @@
-/* FlatBuffers read by hand: the metadata of Arrow IPC files. Every position is checked against the buffer;
- * anything that does not fit sets `bad`, which sticks, and reads as 0 or absent. Positions are offsets from
- * the start; 0 stands for "not there" (no table begins at 0).
- * Layout: https://flatbuffers.dev/internals/ */
+/* FlatBuffers read by hand: the metadata of Arrow IPC files. Every position is checked against the
+ * buffer; anything that does not fit sets `bad`, which sticks, and reads as 0 or absent. Positions
+ * are offsets from the start; 0 stands for "not there" (no table begins at 0). Layout:
+ * https://flatbuffers.dev/internals/ */
 #ifndef FASCICLE_FEATHER_FLAT_H
 #define FASCICLE_FEATHER_FLAT_H
 

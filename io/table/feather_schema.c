@@ -106,7 +106,8 @@ static int buffers_of(struct flat *f, int64_t field, enum arrow_type type, int64
   return 1 + dense + (version < VERSION_5);
 }
 
-/* A field and those below it. A dictionary's values are elsewhere: only the index stands in batches. */
+/* A field and those below it. A dictionary's values are elsewhere: only the
+ * index stands in batches. */
 static const char *add_field(struct arrow_schema *s, struct flat *f, int64_t field, int64_t version,
                              int depth) {
   struct arrow_value v;
@@ -126,7 +127,8 @@ static const char *add_field(struct arrow_schema *s, struct flat *f, int64_t fie
   return wrong;
 }
 
-static const char *read_column(struct arrow_schema *s, struct flat *f, int64_t field, int64_t version) {
+static const char *read_column(struct arrow_schema *s, struct flat *f, int64_t field,
+                               int64_t version) {
   struct arrow_column *c = &s->column[s->n_columns++];
   int64_t n;
   const char *name = flat_text(f, field, 0, &n);
@@ -147,9 +149,11 @@ static const char *read_column(struct arrow_schema *s, struct flat *f, int64_t f
   return wrong;
 }
 
-static const char *read_schema(struct arrow_schema *s, struct flat *f, int64_t table, int64_t version) {
+static const char *read_schema(struct arrow_schema *s, struct flat *f, int64_t table,
+                               int64_t version) {
   if (!table) return "no schema";
-  if (flat_int(f, table, 0, 2, 0) != 0) return "big-endian data; write it on a little-endian machine";
+  if (flat_int(f, table, 0, 2, 0) != 0)
+    return "big-endian data; write it on a little-endian machine";
   int64_t n;
   const int64_t fields = flat_vector(f, table, 1, 4, &n);
   if (n > MOST_PARTS) return "a schema of too many fields";
@@ -164,15 +168,17 @@ static const char *read_schema(struct arrow_schema *s, struct flat *f, int64_t t
 
 /* ---- footer ---- */
 
-static const char *read_blocks(const struct arrow_file *file, struct flat *f, int64_t footer, int field,
-                               int64_t *n, struct arrow_block **block) {
+static const char *read_blocks(const struct arrow_file *file, struct flat *f, int64_t footer,
+                               int field, int64_t *n, struct arrow_block **block) {
   const int64_t at = flat_vector(f, footer, field, BLOCK_BYTES, n);
   *block = NEW(struct arrow_block, *n);
   for (int64_t i = 0; i < *n; i++) {
     const int64_t here = at + BLOCK_BYTES * i;
-    const struct arrow_block b = {flat_at(f, here, 8), flat_at(f, here + 8, 4), flat_at(f, here + 16, 8)};
+    const struct arrow_block b = {flat_at(f, here, 8), flat_at(f, here + 8, 4),
+                                  flat_at(f, here + 16, 8)};
     if (b.offset < 8 || b.metadata_bytes < 8 || b.body_bytes < 0 || b.offset > file->size ||
-        b.metadata_bytes > file->size - b.offset || b.body_bytes > file->size - b.offset - b.metadata_bytes)
+        b.metadata_bytes > file->size - b.offset ||
+        b.body_bytes > file->size - b.offset - b.metadata_bytes)
       return "a batch outside of the file";
     (*block)[i] = b;
   }
@@ -182,7 +188,8 @@ static const char *read_blocks(const struct arrow_file *file, struct flat *f, in
 static const char *read_footer(struct arrow_file *file, struct flat *f) {
   const int64_t footer = flat_root(f), version = flat_int(f, footer, 0, 2, 0);
   if (f->bad) return "a damaged footer";
-  if (version < VERSION_4) return "a metadata version before 4; write it again with a newer library";
+  if (version < VERSION_4)
+    return "a metadata version before 4; write it again with a newer library";
   const char *wrong = read_schema(&file->schema, f, flat_table(f, footer, 1), version);
   if (!wrong) wrong = read_blocks(file, f, footer, 2, &file->n_dictionaries, &file->dictionary);
   if (!wrong) wrong = read_blocks(file, f, footer, 3, &file->n_batches, &file->batch);
@@ -191,7 +198,8 @@ static const char *read_footer(struct arrow_file *file, struct flat *f) {
 
 struct status arrow_open(struct arrow_file *file) {
   const struct status cut =
-      failure(EXIT_INPUT, "%s: the end of the Feather file is missing (cut short?); fetch or write it again",
+      failure(EXIT_INPUT,
+              "%s: the end of the Feather file is missing (cut short?); fetch or write it again",
               file->path);
   if (file->size < 22 || memcmp(file->at + file->size - 6, "ARROW1", 6)) return cut;
   struct flat whole = {file->at, file->size, false};
@@ -199,8 +207,9 @@ struct status arrow_open(struct arrow_file *file) {
   if (bytes < 8 || bytes > file->size - 18) return cut;
   struct flat f = {file->at + file->size - 10 - bytes, bytes, false};
   const char *wrong = read_footer(file, &f);
-  return wrong ? failure(EXIT_INPUT, "%s: not readable as Feather (Arrow IPC): %s", file->path, wrong)
-               : fine();
+  return wrong
+             ? failure(EXIT_INPUT, "%s: not readable as Feather (Arrow IPC): %s", file->path, wrong)
+             : fine();
 }
 
 void arrow_close(struct arrow_file *file) {
@@ -226,7 +235,8 @@ static const char *read_message(const struct arrow_file *file, const struct arro
   struct flat *f = &b->flat;
   const int64_t message = flat_root(f), kind = flat_int(f, message, 1, 1, 0);
   int64_t table = flat_table(f, message, 2);
-  if (kind != (dictionary ? HEADER_DICTIONARY : HEADER_BATCH) || !table) return "a message of another kind";
+  if (kind != (dictionary ? HEADER_DICTIONARY : HEADER_BATCH) || !table)
+    return "a message of another kind";
   if (dictionary) {
     b->dictionary_id = flat_int(f, table, 0, 8, 0);
     b->is_delta = flat_int(f, table, 2, 1, 0) != 0;
@@ -255,8 +265,8 @@ struct status arrow_read_batch(const struct arrow_file *file, const struct arrow
 }
 
 /* Counts the buffers of all parts before the column's; only views have a number that varies. */
-const char *arrow_find(struct arrow_batch *b, const struct arrow_schema *s, const struct arrow_column *column,
-                       struct arrow_place *place) {
+const char *arrow_find(struct arrow_batch *b, const struct arrow_schema *s,
+                       const struct arrow_column *column, struct arrow_place *place) {
   *place = (struct arrow_place){0};
   int64_t view = 0;
   for (int64_t i = 0; i <= column->first_node; i++) {

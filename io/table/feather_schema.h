@@ -1,5 +1,5 @@
-/* The metadata of an Arrow IPC file: schema, footer, record batches.
- * Layout: Schema.fbs, Message.fbs, File.fbs of the Arrow columnar format (arrow.apache.org/docs/format). */
+/* The metadata of an Arrow IPC file: schema, footer, record batches. Layout: Schema.fbs,
+ * Message.fbs, File.fbs of the Arrow columnar format (arrow.apache.org/docs/format). */
 #ifndef FASCICLE_FEATHER_SCHEMA_H
 #define FASCICLE_FEATHER_SCHEMA_H
 
@@ -106,7 +106,8 @@ struct arrow_buffer {
   int64_t bytes;
 };
 
-/* Reads footer and schema; refuses what is not an Arrow IPC file, other endianness, old versions. */
+/* Reads footer and schema; refuses what is not an Arrow IPC file, other
+ * endianness, old versions. */
 struct status arrow_open(struct arrow_file *file);
 void arrow_close(struct arrow_file *file);
 

@@ -30,7 +30,8 @@ const char *stream_open(struct stream *s, struct arrow_batch *batch, int64_t i) 
   return NULL;
 }
 
-/* One call of the library: up to *n bytes; sets *n to what came. `whole`: `to` takes the whole content. */
+/* One call of the library: up to *n bytes; sets *n to what came. `whole`: `to`
+ * takes the whole content. */
 static const char *step_lz4(struct stream *s, void *to, size_t *n, bool whole) {
   LZ4F_decompressOptions_t options = {.stableDst = whole};
   size_t used = (size_t)s->left;

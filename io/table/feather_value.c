@@ -47,7 +47,8 @@ const char *value_id(const struct arrow_value *v, const uint8_t *at, uint64_t *i
     const double x = value_real(v, at);
     if (!(x >= 0) || x != floor(x)) return "an id must be a whole number that is not negative";
     if (x >= EXACT)
-      return "an id above 2^53 that was written as a double has lost digits; write it as an integer";
+      return "an id above 2^53 that was written as a double has lost digits; write it as an "
+             "integer";
     return *id = (uint64_t)x, NULL;
   }
   if (v->is_signed && value_int(at, v->bytes) < 0) return "an id must not be negative";

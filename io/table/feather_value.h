@@ -9,8 +9,8 @@ enum { VALUE_TEXT = 40 };
 /* A signed integer of 1, 2, 4 or 8 bytes. */
 int64_t value_int(const uint8_t *at, int bytes);
 
-/* An integer or float as an id or a count: NULL when fine, else what is wrong. Floats must be whole and below
- * 2^53. */
+/* An integer or float as an id or a count: NULL when fine, else what is wrong. Floats must
+ * be whole and below 2^53. */
 const char *value_id(const struct arrow_value *v, const uint8_t *at, uint64_t *id);
 const char *value_count(const struct arrow_value *v, const uint8_t *at, int64_t *count);
 

@@ -1,5 +1,5 @@
-/* Numbers written as text, exactly: digits never pass through a double unless they were written as one. And
- * what may be text at all. */
+/* Numbers written as text, exactly: digits never pass through a double unless they were written as
+ * one. And what may be text at all. */
 #include "reader.h"
 #include "core/json.h"
 
@@ -80,7 +80,9 @@ const char *span_count(struct span s, int64_t *count) {
   if (!read_double(s, &d)) return "a whole number is wanted";
   if (d >= EXACT || d <= -EXACT) return "the number was written as a double and is above 2^53";
   *count = (int64_t)d;
-  return (double)*count == d ? NULL : "a whole number is wanted, not a fraction; multiply the column first";
+  return (double)*count == d
+             ? NULL
+             : "a whole number is wanted, not a fraction; multiply the column first";
 }
 
 const char *span_text(struct span s) {

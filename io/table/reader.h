@@ -1,4 +1,4 @@
-/* What a format implements for io/table.c. Internal to the table files. */
+/* What a format implements for io/table/table.c. Internal to the table files. */
 #ifndef FASCICLE_TABLE_READER_H
 #define FASCICLE_TABLE_READER_H
 
@@ -22,14 +22,15 @@ struct table {
 };
 
 struct table_reader {
-  /* True when the first `n` bytes (all of them if the file is shorter than 64) are of this format. */
+  /* True when the first `n` bytes (all of them if the file is shorter than
+   * 64) are of this format. */
   bool (*recognises)(const char *head, int64_t n);
   /* Fills n_columns, name, type, has_header, facts.format and state; facts.bytes is set already. */
   struct status (*open)(struct table *table, const struct table_format *format);
   bool (*looks_numeric)(const struct table *table, int column);
   /* Wants are in table->wants and refer to columns that exist. */
   struct status (*select)(struct table *table);
-  /* Sets facts.sha256 before it returns n = 0; facts.rows is kept by io/table.c. */
+  /* Sets facts.sha256 before it returns n = 0; facts.rows is kept by io/table/table.c. */
   struct status (*next)(struct table *table, struct table_batch *batch);
   void (*close)(struct table *table); /* accepts a state that open left half made */
 };
@@ -49,8 +50,8 @@ const char *span_count(struct span s, int64_t *count);
 /* NULL when it is UTF-8 without zero bytes, else what is wrong. */
 const char *span_text(struct span s);
 
-/* A value for a message: at most 60 bytes, a tab as \t, other control bytes as '?', what is not UTF-8 as
- * \xE9, in quotes. Rotating static buffers. */
+/* A value for a message: at most 60 bytes, a tab as \t, other control bytes as '?', what is not
+ * UTF-8 as \xE9, in quotes. Rotating static buffers. */
 const char *span_shown(struct span s);
 
 #endif

@@ -1,6 +1,6 @@
-/* Rows of delimited text into typed columns. Quotes follow RFC 4180: a field that begins with a quote (blanks
- * before it are skipped) ends at the next single quote; "" inside stands for one; line ends inside belong to
- * it. */
+/* Rows of delimited text into typed columns. Quotes follow RFC 4180: a field that begins with a
+ * quote (blanks before it are skipped) ends at the next single quote; "" inside stands for one;
+ * line ends inside belong to it. */
 #include "text.h"
 #include "core/mem.h"
 
@@ -31,8 +31,8 @@ static const char *skip_blanks(char delimiter, const char *at, const char *end) 
   return at;
 }
 
-/* At a quote: takes the field; returns the byte after the closing quote and the blanks behind it, NULL when
- * it does not close. */
+/* At a quote: takes the field; returns the byte after the closing quote and the blanks behind it,
+ * NULL when it does not close. */
 static const char *take_quoted(char delimiter, const char *at, const char *end, struct row *row) {
   const char *from = ++at;
   bool doubled = false;
@@ -168,8 +168,8 @@ static void take_value(struct piece *p, const struct table *t, int want) {
   if (!wrong) return;
   const char *name = t->name[w->column];
   char what[sizeof p->fault.what];
-  snprintf(what, sizeof what, "column %s is %s: %s", span_shown((struct span){name, (int64_t)strlen(name)}),
-           span_shown(s), wrong);
+  snprintf(what, sizeof what, "column %s is %s: %s",
+           span_shown((struct span){name, (int64_t)strlen(name)}), span_shown(s), wrong);
   set_fault(p, what);
 }
 
@@ -178,8 +178,9 @@ static void take_row(struct piece *p, const struct table *t) {
     set_fault(p, p->row.fault);
   } else if (p->row.n != t->n_columns) {
     char what[160];
-    snprintf(what, sizeof what, "%d fields where the first row has %d; is the delimiter right? See %s",
-             p->row.n, t->n_columns, t->delimiter_option);
+    snprintf(what, sizeof what,
+             "%d fields where the first row has %d; is the delimiter right? See %s", p->row.n,
+             t->n_columns, t->delimiter_option);
     set_fault(p, what);
   } else {
     if (p->rows == p->capacity) reserve_rows(p, t, 2 * p->capacity);

@@ -22,7 +22,8 @@ static const struct {
   const char *what;
 } others[] = {
     {"PAR1", 4, "a Parquet file; write it as Feather (pyarrow.feather.write_feather) or CSV"},
-    {"FEA1", 4, "a Feather version 1 file; write it again as version 2 (pyarrow.feather.write_feather)"},
+    {"FEA1", 4,
+     "a Feather version 1 file; write it again as version 2 (pyarrow.feather.write_feather)"},
     {"\x1f\x8b", 2, "compressed by gzip; unpack it first (gunzip)"},
     {"\x28\xb5\x2f\xfd", 4, "compressed by zstd; unpack it first (unzstd)"},
     {"\xfd"
@@ -38,7 +39,8 @@ static struct status open_file(struct table *t, char head[HEAD], int64_t *n) {
   t->fd = open(t->path, O_RDONLY | O_CLOEXEC);
   if (t->fd < 0) return failure(EXIT_INPUT, "%s: cannot open: %s", t->path, strerror(errno));
   struct stat facts;
-  if (fstat(t->fd, &facts)) return failure(EXIT_INPUT, "%s: cannot read: %s", t->path, strerror(errno));
+  if (fstat(t->fd, &facts))
+    return failure(EXIT_INPUT, "%s: cannot read: %s", t->path, strerror(errno));
   if (!S_ISREG(facts.st_mode)) return failure(EXIT_INPUT, "%s: not a regular file", t->path);
   t->facts.bytes = facts.st_size;
   *n = pread(t->fd, head, HEAD, 0);
@@ -62,8 +64,8 @@ static struct status check_names(const struct table *t) {
     const struct span name = {t->name[i], (int64_t)strlen(t->name[i])};
     const char *wrong = span_text(name);
     if (wrong)
-      return failure(EXIT_INPUT, "%s: the name of column %d is %s: %s", t->path, i + 1, span_shown(name),
-                     wrong);
+      return failure(EXIT_INPUT, "%s: the name of column %d is %s: %s", t->path, i + 1,
+                     span_shown(name), wrong);
   }
   return fine();
 }
@@ -77,7 +79,8 @@ static struct status open_table(struct table *t, const struct table_format *form
   return check_names(t);
 }
 
-struct status table_open(const char *path, const struct table_format *format, struct table **table) {
+struct status table_open(const char *path, const struct table_format *format,
+                         struct table **table) {
   static const struct table_format plain;
   struct table *t = NEW_ZERO(struct table, 1);
   *t = (struct table){.path = mem_string(path), .fd = -1, .n_wants = -1, .n_shares = 1};
@@ -197,7 +200,8 @@ static struct status scan(struct table *t) {
   return fine();
 }
 
-struct status table_scan(const char *path, const struct table_format *format, struct table **table) {
+struct status table_scan(const char *path, const struct table_format *format,
+                         struct table **table) {
   TRY(table_open(path, format, table));
   const struct status s = scan(*table);
   if (s.code) table_close(*table), *table = NULL;

@@ -1,12 +1,13 @@
-/* Rows of typed columns from a file, in batches, whatever the format: delimited text (CSV, TSV, blanks) or
- * Feather (Arrow IPC). The file is read once, front to back, in large blocks; memory does not grow with it.
- * Integers stay integers from the file to the caller: nothing goes through a double.
+/* Rows of typed columns from a file, in batches, whatever the format: delimited text (CSV, TSV,
+ * blanks) or Feather (Arrow IPC). The file is read once, front to back, in large blocks; memory
+ * does not grow with it. Integers stay integers from the file to the caller: nothing goes through a
+ * double.
  *
  *   table_open -> what columns there are -> table_select -> table_next until n = 0
  *     -> table_facts -> table_close
  *
- * Everything here is local to one rank. Bad input is EXIT_INPUT with one line: file, row (data rows count
- * from 1), column, value, remedy. */
+ * Everything here is local to one rank. Bad input is EXIT_INPUT with one line: file, row (data rows
+ * count from 1), column, value, remedy. */
 #ifndef FASCICLE_TABLE_H
 #define FASCICLE_TABLE_H
 
@@ -16,16 +17,18 @@
 
 /* How to read delimited text; ignored for Feather. Both words may be NULL (= "auto"). */
 struct table_format {
-  const char *delimiter;        /* auto, comma, tab, semicolon, pipe, blank, or one character */
-  const char *header;           /* auto (none if every field of the first row is a number), yes, no */
+  const char *delimiter; /* auto, comma, tab, semicolon, pipe, blank, or one character */
+  const char *header;    /* auto (none if every field of the first row is a number), yes, no */
   const char *delimiter_option; /* the option that a remedy names, such as "--delimiter" */
 };
 
 /* What the caller wants a column as. */
 enum table_kind {
-  TABLE_ID,    /* 0 .. 2^64 - 1. A value written as a double is taken if it is whole and below 2^53 */
-  TABLE_COUNT, /* a whole number of 64 bits; "9.0" is 9, 0.5 is refused, empty and null are refused */
-  TABLE_TEXT   /* bytes as they stand (quotes undone, blanks kept); null and empty are both length 0 */
+  TABLE_ID, /* 0 .. 2^64 - 1. A value written as a double is taken if it is whole and below 2^53 */
+  TABLE_COUNT, /* a whole number of 64 bits; "9.0" is 9, 0.5 is refused, empty and null are refused
+                */
+  TABLE_TEXT   /* bytes as they stand (quotes undone, blanks kept); null and empty are both length 0
+                */
 };
 
 struct table_want {
@@ -62,7 +65,8 @@ struct table_facts {
   char sha256[DIGEST_TEXT];
 };
 
-/* Texts (TABLE_TEXT, names of columns) are UTF-8 without zero bytes; others are refused with their row. */
+/* Texts (TABLE_TEXT, names of columns) are UTF-8 without zero bytes; others are
+ * refused with their row. */
 
 struct table;
 
@@ -78,20 +82,20 @@ const char *table_column_name(const struct table *table, int column);
 const char *table_column_type(const struct table *table, int column);
 bool table_has_header(const struct table *table);
 
-/* The column of this name, else of this position (from 1); -1 when there is none, -2 when the name occurs
- * more than once. */
+/* The column of this name, else of this position (from 1); -1 when there is none, -2 when the name
+ * occurs more than once. */
 int table_find(const struct table *table, const char *name);
 
 /* The error line for columns that are not there: what `wanted` names, and what the file has. */
 struct status table_no_column(const struct table *table, const char *wanted, const char *remedy);
 
-/* True when TABLE_ID would suit this column: an integer column of Feather, or text whose first data row holds
- * a number there. */
+/* True when TABLE_ID would suit this column: an integer column of Feather, or text whose first data
+ * row holds a number there. */
 bool table_looks_numeric(const struct table *table, int column);
 
-/* Read only share `share` of n_shares: a run of the record batches, or of the lines of text, in their order.
- * Before table_select. Rows then count from the share's first; there is no SHA-256. Where a quote may hide
- * line ends, the text cannot be shared: table_next fails. */
+/* Read only share `share` of n_shares: a run of the record batches, or of the lines of text, in
+ * their order. Before table_select. Rows then count from the share's first; there is no SHA-256.
+ * Where a quote may hide line ends, the text cannot be shared: table_next fails. */
 void table_share(struct table *table, int share, int n_shares);
 
 /* Choose the columns, once, before the first table_next. */
@@ -106,7 +110,8 @@ int64_t table_done(const struct table *table);
 /* Complete (rows, SHA-256) after table_next has returned n = 0. */
 const struct table_facts *table_facts(const struct table *table);
 
-/* Read all rows without keeping any: facts for `inspect`. The table stays open for its column names. */
+/* Read all rows without keeping any: facts for `inspect`. The table stays
+ * open for its column names. */
 struct status table_scan(const char *path, const struct table_format *format, struct table **table);
 
 #endif

@@ -1,5 +1,5 @@
-/* Delimited text as a table. Blocks of the file are cut at row ends; where a block holds no quote it is cut
- * into one piece per thread, else one thread reads it. Each piece becomes a batch. */
+/* Delimited text as a table. Blocks of the file are cut at row ends; where a block holds no quote
+ * it is cut into one piece per thread, else one thread reads it. Each piece becomes a batch. */
 #include "text.h"
 #include "core/mem.h"
 
@@ -14,7 +14,8 @@ enum { BLOCK = 4 << 20, LONGEST_ROW = 64 << 20, SNIFFED_ROWS = 50, ROWS_AT_FIRST
 static const struct {
   const char *word;
   char delimiter;
-} delimiters[] = {{"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"pipe", '|'}, {"blank", BLANKS}};
+} delimiters[] = {
+    {"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"pipe", '|'}, {"blank", BLANKS}};
 enum { N_DELIMITERS = sizeof delimiters / sizeof *delimiters };
 
 /* ---- blocks ---- */
@@ -37,8 +38,8 @@ static struct status fill(struct table *t, struct text *x) {
     x->have += n, x->left -= n;
   }
   if (memchr(x->buffer + x->fresh, 0, (size_t)(x->have - x->fresh)))
-    return failure(EXIT_INPUT, "%s: holds zero bytes: binary or UTF-16, not delimited text in UTF-8",
-                   t->path);
+    return failure(EXIT_INPUT,
+                   "%s: holds zero bytes: binary or UTF-16, not delimited text in UTF-8", t->path);
   return fine();
 }
 
@@ -68,7 +69,8 @@ static struct status choose_delimiter(struct table *t, struct text *x, const cha
   if (word && strcmp(word, "auto")) {
     for (int i = 0; i < N_DELIMITERS; i++)
       if (!strcmp(word, delimiters[i].word)) return x->delimiter = delimiters[i].delimiter, fine();
-    return failure(EXIT_USAGE, "%s %s: it must be auto, comma, tab, semicolon, pipe, blank or one character",
+    return failure(EXIT_USAGE,
+                   "%s %s: it must be auto, comma, tab, semicolon, pipe, blank or one character",
                    t->delimiter_option, word);
   }
   x->delimiter = ',';
@@ -102,7 +104,8 @@ static void name_columns(struct table *t, const struct row *row) {
 static void describe(struct table *t, const struct text *x) {
   char word[16] = {'\'', x->delimiter, '\'', 0};
   for (int i = 0; i < N_DELIMITERS; i++)
-    if (delimiters[i].delimiter == x->delimiter) snprintf(word, sizeof word, "%s", delimiters[i].word);
+    if (delimiters[i].delimiter == x->delimiter)
+      snprintf(word, sizeof word, "%s", delimiters[i].word);
   snprintf(t->facts.format, sizeof t->facts.format, "delimited text (%s, %s)", word,
            t->has_header ? "header" : "no header");
 }
@@ -129,7 +132,8 @@ static struct status read_head(struct table *t, struct text *x, const struct tab
   const char *header = format->header ? format->header : "auto";
   t->has_header = !strcmp(header, "yes") || (strcmp(header, "no") && !all_numbers(row));
   name_columns(t, row);
-  const char *next = row_split(x->delimiter, x->buffer + x->start, x->buffer + x->have, x->ended, row);
+  const char *next =
+      row_split(x->delimiter, x->buffer + x->start, x->buffer + x->have, x->ended, row);
   if (t->has_header)
     x->start = next - x->buffer;
   else
@@ -188,7 +192,8 @@ static struct status line_from(const struct table *t, int64_t first, int64_t at,
 /* Begin anew at this share's first line, and end before the next share's. */
 static struct status seek_share(struct table *t, struct text *x) {
   char unused[DIGEST_TEXT];
-  const int64_t first = lseek(t->fd, 0, SEEK_CUR) - (x->have - x->start), bytes = t->facts.bytes - first;
+  const int64_t first = lseek(t->fd, 0, SEEK_CUR) - (x->have - x->start),
+                bytes = t->facts.bytes - first;
   int64_t from, to;
   TRY(line_from(t, first, first + bytes * t->share / t->n_shares, &from));
   TRY(line_from(t, first, first + bytes * (t->share + 1) / t->n_shares, &to));
@@ -238,7 +243,8 @@ static void parse(struct table *t, struct text *x, bool partial) {
 static struct status next_block(struct table *t, struct text *x) {
   const char *from = x->buffer + x->start, *end = x->buffer + x->have;
   const bool quoted = memchr(from, '"', (size_t)(end - from)) != NULL;
-  if (quoted && t->n_shares > 1) return failure(EXIT_INPUT, "%s: quotes: one rank must read it", t->path);
+  if (quoted && t->n_shares > 1)
+    return failure(EXIT_INPUT, "%s: quotes: one rank must read it", t->path);
   const char *to = x->ended ? end : memrchr(from, '\n', (size_t)(end - from));
   if (!to)
     to = from;
@@ -254,16 +260,19 @@ static struct status next_block(struct table *t, struct text *x) {
   if (quoted) to = x->piece[0].to;
   if (to == from && !x->ended && x->have == x->capacity && x->capacity >= LONGEST_ROW &&
       !x->piece[0].fault.row)
-    return failure(EXIT_INPUT, "%s: the row after row %lld is longer than %d MiB: is a quote not closed?",
+    return failure(EXIT_INPUT,
+                   "%s: the row after row %lld is longer than %d MiB: is a quote not closed?",
                    t->path, (long long)x->rows, LONGEST_ROW >> 20);
   x->start = to - x->buffer;
   x->next_piece = 0;
   return fine();
 }
 
-static struct status fault_line(const struct table *t, const struct text *x, const struct piece *p) {
-  return failure(EXIT_INPUT, "%s: row %lld (line %lld): %s", t->path, (long long)(x->rows + p->fault.row),
-                 (long long)(x->lines + p->fault.line), p->fault.what);
+static struct status fault_line(const struct table *t, const struct text *x,
+                                const struct piece *p) {
+  return failure(EXIT_INPUT, "%s: row %lld (line %lld): %s", t->path,
+                 (long long)(x->rows + p->fault.row), (long long)(x->lines + p->fault.line),
+                 p->fault.what);
 }
 
 static struct status text_next(struct table *t, struct table_batch *batch) {

@@ -1,4 +1,5 @@
-/* Rows and fields of delimited text: what io/table_text.c (blocks) and io/table_rows.c (rows) share. */
+/* Rows and fields of delimited text: what io/table/text.c (blocks) and
+ * io/table/rows.c (rows) share. */
 #ifndef FASCICLE_TABLE_TEXT_H
 #define FASCICLE_TABLE_TEXT_H
 
@@ -16,8 +17,8 @@ struct row {
 };
 void row_free(struct row *row);
 
-/* Cut the row at `at`; returns where the next begins, or NULL when the row is not complete before `end`
- * (never when `last`: the text ends there). An empty line gives n = 0. */
+/* Cut the row at `at`; returns where the next begins, or NULL when the row is not complete before
+ * `end` (never when `last`: the text ends there). An empty line gives n = 0. */
 const char *row_split(char delimiter, const char *at, const char *end, bool last, struct row *row);
 
 /* Copy a field, a doubled quote as one; returns the bytes written. */
@@ -40,8 +41,10 @@ struct piece {
 void piece_init(struct piece *piece, const struct table *table, int64_t rows);
 void piece_free(struct piece *piece, int n_wants);
 
-/* Parse rows from `from`; `partial`: the last row may be incomplete, then `to` is set to where it begins. */
-void piece_parse(struct piece *piece, const struct table *table, char delimiter, bool last, bool partial);
+/* Parse rows from `from`; `partial`: the last row may be incomplete, then `to` is
+ * set to where it begins. */
+void piece_parse(struct piece *piece, const struct table *table, char delimiter, bool last,
+                 bool partial);
 
 struct text {
   char delimiter;

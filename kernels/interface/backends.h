@@ -1,5 +1,6 @@
-/* All that the rest of the program may know of kernels/. Without CUDA, backend_cuda and transport_nccl are
- * built from no_cuda.c: `start` says "built without CUDA". */
+/* All that the rest of the program may know of kernels/. Without CUDA,
+ * backend_cuda and transport_nccl are built from kernels/without_cuda/backend.c:
+ * `start` says "built without CUDA". */
 #ifndef FASCICLE_BACKENDS_H
 #define FASCICLE_BACKENDS_H
 
@@ -7,15 +8,16 @@
 #include "contract/transport.h"
 
 extern const struct backend backend_cpu;
-/* The arithmetic of lif_backend.h read out, one neuron at a time: what tests hold the others against. */
+/* The arithmetic of contract/lif.h read out, one neuron at a time: what tests
+ * hold the others against. */
 extern const struct lif_backend lif_plain;
 extern const struct backend backend_cuda;
 extern const struct transport transport_mpi;
 /* mpi for arrays in device memory: staged through the host. */
 extern const struct transport transport_staged;
 extern const struct transport transport_nccl;
-/* nccl, but halo rows go straight into the memory of the other GPUs of the host: faster where the exchange is
- * what a step waits for. */
+/* nccl, but halo rows go straight into the memory of the other GPUs of the host: faster where the
+ * exchange is what a step waits for. */
 extern const struct transport transport_peer;
 /* Becomes peer where the GPUs can map each other's memory, nccl elsewhere. */
 extern const struct transport transport_near;

@@ -1,6 +1,7 @@
-/* One window of the recurrence on arrays that stand in GPU memory already: what the public library hands its
- * CUDA calls to. No MPI, no memory counting, no exits: every call returns what went wrong. Built from
- * kernels/cuda/recur_gpu.c, or from kernels/no_recur_gpu.c where there is no CUDA. */
+/* One window of the recurrence on arrays that stand in GPU memory already: what the public
+ * library hands its CUDA calls to. No MPI, no memory counting, no exits: every call returns what
+ * went wrong. Built from kernels/cuda/recur_gpu.c, or from kernels/without_cuda/recur_gpu.c
+ * where there is no CUDA. */
 #ifndef FASCICLE_RECUR_GPU_H
 #define FASCICLE_RECUR_GPU_H
 
@@ -19,14 +20,15 @@ struct recur_gpu_result recur_gpu_check(int device);
 /* The tables of a graph for one batch size, in the memory of one GPU. Not changed by use. */
 struct recur_gpu;
 
-/* net->graph has no halo; net->shape.batch is used, steps and microsteps are not. caller [E]: the caller's
- * number of each edge of graph->near. Without net->want_gradient the tables serve forward passes only. Host
- * arrays are copied. Waits for the device. */
+/* net->graph has no halo; net->shape.batch is used, steps and microsteps are not. caller [E]: the
+ * caller's number of each edge of graph->near. Without net->want_gradient the tables serve forward
+ * passes only. Host arrays are copied. Waits for the device. */
 struct recur_gpu_result recur_gpu_open(const struct recur_net *net, const eidx *caller, int device,
                                        struct recur_gpu **tables);
 void recur_gpu_close(struct recur_gpu *tables); /* accepts NULL */
 
-/* All arrays in device memory, 16-byte aligned, layouts as in src/fascicle.h; NULL where not wanted. */
+/* All arrays in device memory, 16-byte aligned, layouts as in src/api/fascicle.h;
+ * NULL where not wanted. */
 struct recur_gpu_window {
   int batch, steps, microsteps;
   bool want_gradient;
@@ -40,7 +42,9 @@ struct recur_gpu_window {
 
 int64_t recur_gpu_workspace(const struct recur_net *net, const struct recur_gpu_window *shape);
 
-struct recur_gpu_result recur_gpu_forward(const struct recur_gpu *tables, const struct recur_gpu_window *w);
-struct recur_gpu_result recur_gpu_backward(const struct recur_gpu *tables, const struct recur_gpu_window *w);
+struct recur_gpu_result recur_gpu_forward(const struct recur_gpu *tables,
+                                          const struct recur_gpu_window *w);
+struct recur_gpu_result recur_gpu_backward(const struct recur_gpu *tables,
+                                           const struct recur_gpu_window *w);
 
 #endif

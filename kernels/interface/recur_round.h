@@ -1,4 +1,5 @@
-/* Rounding to 16 bits and back, to nearest, ties to even: what mixed precision does to gathered rows. */
+/* Rounding to 16 bits and back, to nearest, ties to even: what mixed precision
+ * does to gathered rows. */
 #ifndef FASCICLE_RECUR_ROUND_H
 #define FASCICLE_RECUR_ROUND_H
 

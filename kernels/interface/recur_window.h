@@ -1,10 +1,11 @@
-/* The recurrence of recur_backend.h on the CPU, on plain pointers: whoever holds the arrays calls this. It
- * takes no memory, knows no ranks and depends on nothing but OpenMP; the cpu backend and the public library
- * stand on it.
+/* The recurrence of contract/recurrence.h on the CPU, on plain pointers: whoever holds the arrays
+ * calls this. It takes no memory, knows no ranks and depends on nothing but OpenMP; the cpu backend
+ * and the public library stand on it.
  *
- * Arrays of states are [rows][B], rows = n_own + n_halo, B contiguous. One thread owns each row, sums run in
- * the order of the edges, so the bits do not depend on the number of threads. The instruction sets differ
- * from each other in the last digits; FASCICLE_SIMD=plain|avx2|avx512 in the environment chooses one. */
+ * Arrays of states are [rows][B], rows = n_own + n_halo, B contiguous. One thread owns each row,
+ * sums run in the order of the edges, so the bits do not depend on the number of threads. The
+ * instruction sets differ from each other in the last digits; FASCICLE_SIMD=plain|avx2|avx512 in
+ * the environment chooses one. */
 #ifndef FASCICLE_RECUR_WINDOW_H
 #define FASCICLE_RECUR_WINDOW_H
 
@@ -23,10 +24,11 @@ struct recur_window {
   const lidx *in_slot, *out_slot; /* [n_own] row of drive or output, -1 for none */
 
   struct recur_edges near, far; /* by own target; sources are own rows / halo rows */
-  struct recur_edges out; /* by source, own rows then halo rows; targets ascending; own copy of the values */
-  const eidx *out_edge;   /* position of each edge of `out` in value (near, then far) */
-  float *out_value;       /* where out.value points: refreshed by backward_begin */
-  float *out_gradient;    /* dL/dvalue in the order of `out` */
+  struct recur_edges
+      out; /* by source, own rows then halo rows; targets ascending; own copy of the values */
+  const eidx *out_edge; /* position of each edge of `out` in value (near, then far) */
+  float *out_value;     /* where out.value points: refreshed by backward_begin */
+  float *out_gradient;  /* dL/dvalue in the order of `out` */
 
   const float *value, *leak, *bias; /* near then far; [n_own] in (0, 1); [n_own] */
   const float *drive;               /* [T][n_in][B] */
@@ -37,14 +39,15 @@ struct recur_window {
 
   float *state;                /* [K + 1 or 2][rows][B] */
   bool all_states;             /* K + 1 of them, else two by turns */
-  bool mixed;                  /* recur_backend.h; only recur_plain does it */
+  bool mixed;                  /* contract/recurrence.h; only recur_plain does it */
   float *near_sum;             /* [n_own][B], only where a graph is split: the near part of V s */
   float *d_state;              /* [rows][B] */
   float *q;                    /* [2][n_own][B] by turns */
   double *sum_leak, *sum_bias; /* [n_own] gradients under way */
 
   int n_threads;
-  const lidx *target_cut, *source_cut, *halo_cut; /* [n_threads + 1] rows of each thread; see recur_cut */
+  const lidx *target_cut, *source_cut,
+      *halo_cut; /* [n_threads + 1] rows of each thread; see recur_cut */
   const struct recur_isa *isa;
 };
 
@@ -59,11 +62,12 @@ struct recur_isa {
   void (*forward)(const struct recur_window *w, int k, enum recur_pass pass, lidx first, lidx last);
   /* q_k of own rows and what stays at home: g (1 - a); bias, leak and drive gradients. */
   void (*elementwise)(const struct recur_window *w, int k, lidx first, lidx last);
-  /* V^T q_k for source rows (own: added to g; halo: set) and the gradients of their edges, in one walk. */
+  /* V^T q_k for source rows (own: added to g; halo: set) and the gradients of
+   * their edges, in one walk. */
   void (*transposed)(const struct recur_window *w, int k, lidx first, lidx last);
-  /* What the machine can do, for floors: rounds * RECUR_GAUGE_FLOPS operations in registers; the sum of n
-   * rows of RECUR_GAUGE_ROW floats, row[i] counted in rows. Both return what they computed, so that nothing
-   * is optimised away. */
+  /* What the machine can do, for floors: rounds * RECUR_GAUGE_FLOPS operations in registers; the
+   * sum of n rows of RECUR_GAUGE_ROW floats, row[i] counted in rows. Both return what they
+   * computed, so that nothing is optimised away. */
   float (*gauge_flops)(int64_t rounds);
   float (*gauge_gather)(const float *rows, const lidx *row, int64_t n);
 };
@@ -74,8 +78,8 @@ extern const struct recur_isa recur_plain;
 /* NULL-terminated, fastest first, `plain` last. */
 extern const struct recur_isa *const recur_isas[];
 
-/* The named one, or for NULL the one FASCICLE_SIMD names, else the fastest that this machine can run. NULL
- * when the name is unknown or cannot run here. */
+/* The named one, or for NULL the one FASCICLE_SIMD names, else the fastest that this machine can
+ * run. NULL when the name is unknown or cannot run here. */
 const struct recur_isa *recur_isa_find(const char *name);
 
 static inline float *recur_state(const struct recur_window *w, int k) {
@@ -99,24 +103,24 @@ static inline void *recur_take(struct recur_room *room, int64_t n, size_t bytes)
   return at;
 }
 
-/* Where the arrays that nobody outside looks at shall stand: state, near_sum (if split), and for all_states
- * what the backward pass needs: d_state, q, sums, the copies by source. From the sizes in w; contents stay as
- * they are. */
+/* Where the arrays that nobody outside looks at shall stand: state, near_sum (if split), and for
+ * all_states what the backward pass needs: d_state, q, sums, the copies by source. From the sizes
+ * in w; contents stay as they are. */
 void recur_window_place(struct recur_window *w, eidx n_edges, bool split, struct recur_room *room);
 
 /* The edges of near and far (values unused) by source: ptr [rows + 1], col and edge [n_edges]. */
-void recur_transpose(lidx n_own, lidx n_halo, const struct recur_edges *near, const struct recur_edges *far,
-                     eidx *ptr, lidx *col, eidx *edge);
+void recur_transpose(lidx n_own, lidx n_halo, const struct recur_edges *near,
+                     const struct recur_edges *far, eidx *ptr, lidx *col, eidx *edge);
 
-/* Rows [first, last) cut into n_threads shares of about equal work; ptr2 may be NULL, else its edges count
- * too. cut [n_threads + 1]. */
+/* Rows [first, last) cut into n_threads shares of about equal work; ptr2 may be NULL, else its
+ * edges count too. cut [n_threads + 1]. */
 void recur_cut(lidx first, lidx last, const eidx *ptr, const eidx *ptr2, int n_threads, lidx *cut);
 
 /* The whole window; only where n_halo = 0. */
 void recur_window_forward(const struct recur_window *w);
 void recur_window_backward(const struct recur_window *w);
 
-/* One microstep of a split graph; see recur_backend.h. */
+/* One microstep of a split graph; see contract/recurrence.h. */
 void recur_forward_near(const struct recur_window *w, int k);
 void recur_forward_far(const struct recur_window *w, int k);
 void recur_backward_begin(const struct recur_window *w);

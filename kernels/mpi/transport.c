@@ -1,4 +1,5 @@
-/* Rows in host memory through MPI. Halo rows arrive in place; rows to send are packed unless all go. */
+/* Rows in host memory through MPI. Halo rows arrive in place; rows to send
+ * are packed unless all go. */
 #include "kernels/interface/backends.h"
 #include "core/mem.h"
 
@@ -58,7 +59,8 @@ static void receive_rows(const struct comm *comm, void *at, eidx n, MPI_Datatype
                       &s->request[s->n_requests++]));
 }
 
-static void send_rows(const struct comm *comm, const void *at, eidx n, MPI_Datatype type, int peer) {
+static void send_rows(const struct comm *comm, const void *at, eidx n, MPI_Datatype type,
+                      int peer) {
   struct mpi_state *s = comm->via_state;
   if (n == 0) return;
   CHECK_MPI(MPI_Isend(at, int_from(n, "a halo message's rows"), type, peer, 0, comm->mpi,
@@ -81,14 +83,14 @@ static void exchange_begin(const struct comm *comm, const struct halo *h, void *
   MPI_Datatype type = row_type(row_bytes);
   char *halo_rows = (char *)rows + (size_t)n_own * row_bytes;
   for (int p = 0; p < h->n_peers; p++)
-    receive_rows(comm, halo_rows + (size_t)h->recv_ptr[p] * row_bytes, h->recv_ptr[p + 1] - h->recv_ptr[p],
-                 type, h->peer[p]);
+    receive_rows(comm, halo_rows + (size_t)h->recv_ptr[p] * row_bytes,
+                 h->recv_ptr[p + 1] - h->recv_ptr[p], type, h->peer[p]);
   for (eidx i = 0; i < n_send; i++)
     memcpy(s->pack + (size_t)i * row_bytes, (const char *)rows + (size_t)h->send_row[i] * row_bytes,
            row_bytes);
   for (int p = 0; p < h->n_peers; p++)
-    send_rows(comm, halo_rows_for(h, p, rows, s->pack, row_bytes), h->send_ptr[p + 1] - h->send_ptr[p], type,
-              h->peer[p]);
+    send_rows(comm, halo_rows_for(h, p, rows, s->pack, row_bytes),
+              h->send_ptr[p + 1] - h->send_ptr[p], type, h->peer[p]);
   CHECK_MPI(MPI_Type_free(&type));
 }
 
@@ -96,17 +98,19 @@ static void exchange_end(const struct comm *comm, const struct halo *h) {
   if (h->n_peers > 0) wait_all(comm);
 }
 
-static void reduce_begin(const struct comm *comm, const struct halo *h, float *rows, lidx n_own, int width) {
+static void reduce_begin(const struct comm *comm, const struct halo *h, float *rows, lidx n_own,
+                         int width) {
   if (h->n_peers == 0) return;
   struct mpi_state *s = comm->via_state;
   const size_t row_bytes = (size_t)width * sizeof(float);
-  s->arrived = room_for(s->arrived, &s->arrived_bytes, h->send_ptr[h->n_peers] * (int64_t)row_bytes);
+  s->arrived =
+      room_for(s->arrived, &s->arrived_bytes, h->send_ptr[h->n_peers] * (int64_t)row_bytes);
   expect_requests(s, 2 * h->n_peers);
   MPI_Datatype type = row_type(row_bytes);
   const float *halo_rows = rows + (size_t)n_own * (size_t)width;
   for (int p = 0; p < h->n_peers; p++)
-    receive_rows(comm, s->arrived + h->send_ptr[p] * width, h->send_ptr[p + 1] - h->send_ptr[p], type,
-                 h->peer[p]);
+    receive_rows(comm, s->arrived + h->send_ptr[p] * width, h->send_ptr[p + 1] - h->send_ptr[p],
+                 type, h->peer[p]);
   for (int p = 0; p < h->n_peers; p++)
     send_rows(comm, halo_rows + h->recv_ptr[p] * width, h->recv_ptr[p + 1] - h->recv_ptr[p], type,
               h->peer[p]);
@@ -142,8 +146,8 @@ static void sum(const struct comm *comm, float *x, int64_t n) {
   }
 }
 
-static void gather(const struct comm *comm, const void *mine, int64_t bytes, void *all, int64_t capacity,
-                   int64_t *sizes) {
+static void gather(const struct comm *comm, const void *mine, int64_t bytes, void *all,
+                   int64_t capacity, int64_t *sizes) {
   comm_gather(comm, &bytes, sizeof bytes, sizes);
   int *count = NEW(int, comm->size), *offset = NEW(int, comm->size);
   int64_t total = 0;

@@ -1,4 +1,5 @@
-/* Built in place of kernels/cuda where there is no CUDA Toolkit: the same symbols, each of which says so. */
+/* Built in place of kernels/cuda where there is no CUDA Toolkit: the same symbols,
+ * each of which says so. */
 #include "kernels/interface/backends.h"
 
 #include <stdio.h>
@@ -35,7 +36,8 @@ const struct backend backend_cuda = {.name = "cuda",
 
 static struct status open_nothing(struct comm *comm) {
   (void)comm;
-  return failure(EXIT_DEVICE, "--transport: this program was built without CUDA; use --transport mpi");
+  return failure(EXIT_DEVICE,
+                 "--transport: this program was built without CUDA; use --transport mpi");
 }
 
 const struct transport transport_nccl = {.name = "nccl", .open = open_nothing};

@@ -26,12 +26,14 @@ int64_t recur_gpu_workspace(const struct recur_net *net, const struct recur_gpu_
   return -1;
 }
 
-struct recur_gpu_result recur_gpu_forward(const struct recur_gpu *tables, const struct recur_gpu_window *w) {
+struct recur_gpu_result recur_gpu_forward(const struct recur_gpu *tables,
+                                          const struct recur_gpu_window *w) {
   (void)tables, (void)w;
   return none();
 }
 
-struct recur_gpu_result recur_gpu_backward(const struct recur_gpu *tables, const struct recur_gpu_window *w) {
+struct recur_gpu_result recur_gpu_backward(const struct recur_gpu *tables,
+                                           const struct recur_gpu_window *w) {
   (void)tables, (void)w;
   return none();
 }

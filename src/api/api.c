@@ -5,11 +5,11 @@ static int check_shape(const struct fascicle_graph *g, const struct fascicle_sha
   if (!g || !s) return api_failure(FASCICLE_BAD_ARGUMENT, "graph and shape must not be NULL");
   if (s->batch < 1 || s->steps < 1 || s->microsteps < 1 || s->n_threads < 0 ||
       (int64_t)s->steps * s->microsteps > INT32_MAX)
-    return api_failure(
-        FASCICLE_BAD_ARGUMENT,
-        "shape: batch %d, steps %d, microsteps %d must be at least 1 (steps x microsteps below 2^31), "
-        "n_threads %d at least 0",
-        s->batch, s->steps, s->microsteps, s->n_threads);
+    return api_failure(FASCICLE_BAD_ARGUMENT,
+                       "shape: batch %d, steps %d, microsteps %d must be at least 1 (steps x "
+                       "microsteps below 2^31), "
+                       "n_threads %d at least 0",
+                       s->batch, s->steps, s->microsteps, s->n_threads);
   return FASCICLE_OK;
 }
 
@@ -19,16 +19,21 @@ static bool too_large(const struct fascicle_graph *g, const struct fascicle_shap
   return kept * s->batch * ((double)g->n_nodes + 1) > 1e16;
 }
 
-int64_t fascicle_workspace_bytes(const struct fascicle_graph *graph, const struct fascicle_shape *shape) {
+int64_t fascicle_workspace_bytes(const struct fascicle_graph *graph,
+                                 const struct fascicle_shape *shape) {
   if (check_shape(graph, shape)) return -1;
-  if (too_large(graph, shape)) return api_failure(-1, "shape: a window of this size does not fit any memory");
-  const int64_t bytes = graph->gpu ? api_gpu_workspace(graph, shape) : api_cpu_workspace(graph, shape);
+  if (too_large(graph, shape))
+    return api_failure(-1, "shape: a window of this size does not fit any memory");
+  const int64_t bytes =
+      graph->gpu ? api_gpu_workspace(graph, shape) : api_cpu_workspace(graph, shape);
   return bytes < 0 ? -1 : bytes + API_ALIGN; /* a workspace may start anywhere */
 }
 
 static int check_inputs(const struct fascicle_graph *g, const struct fascicle_inputs *in) {
-  if (!in || (!in->edge_values && g->n_edges > 0) || !in->leak || !in->bias || (!in->drives && g->n_in > 0))
-    return api_failure(FASCICLE_BAD_ARGUMENT, "inputs: edge_values, leak, bias and drives must not be NULL");
+  if (!in || (!in->edge_values && g->n_edges > 0) || !in->leak || !in->bias ||
+      (!in->drives && g->n_in > 0))
+    return api_failure(FASCICLE_BAD_ARGUMENT,
+                       "inputs: edge_values, leak, bias and drives must not be NULL");
   return FASCICLE_OK;
 }
 
@@ -47,8 +52,8 @@ static int begin(struct api_call *call, const struct fascicle_graph *g, int64_t 
 }
 
 int fascicle_forward(const struct fascicle_graph *g, const struct fascicle_shape *shape,
-                     const struct fascicle_inputs *inputs, float *out, float *state_end, void *workspace,
-                     int64_t bytes, void *stream) {
+                     const struct fascicle_inputs *inputs, float *out, float *state_end,
+                     void *workspace, int64_t bytes, void *stream) {
   struct api_call call = {shape, inputs, workspace, stream};
   const int code = begin(&call, g, bytes);
   if (code) return code;

@@ -1,5 +1,5 @@
-/* Inside libfascicle: what its files share. This library stands on kernels/recur_window
- * and kernels/recur_gpu alone: no MPI, no memory counting, no exits. */
+/* Inside libfascicle: what its files share. This library stands on kernels/recur_window and
+ * kernels/recur_gpu alone: no MPI, no memory counting, no exits. */
 #ifndef FASCICLE_API_INTERNAL_H
 #define FASCICLE_API_INTERNAL_H
 
@@ -38,16 +38,16 @@ int api_last_code(void);
 int64_t api_cpu_workspace(const struct fascicle_graph *g, const struct fascicle_shape *shape);
 int api_cpu_forward(const struct fascicle_graph *g, const struct api_call *call, float *out,
                     float *state_end);
-int api_cpu_backward(const struct fascicle_graph *g, const struct api_call *call, const float *d_out,
-                     const struct fascicle_gradients *gradients);
+int api_cpu_backward(const struct fascicle_graph *g, const struct api_call *call,
+                     const float *d_out, const struct fascicle_gradients *gradients);
 int64_t api_gpu_workspace(const struct fascicle_graph *g, const struct fascicle_shape *shape);
 int api_gpu_forward(const struct fascicle_graph *g, const struct api_call *call, float *out,
                     float *state_end);
-int api_gpu_backward(const struct fascicle_graph *g, const struct api_call *call, const float *d_out,
-                     const struct fascicle_gradients *gradients);
+int api_gpu_backward(const struct fascicle_graph *g, const struct api_call *call,
+                     const float *d_out, const struct fascicle_gradients *gradients);
 
-/* Whether the GPU is there; the graph's place on it, made empty (tables come with each batch size) and
- * freed. */
+/* Whether the GPU is there; the graph's place on it, made empty (tables come with each
+ * batch size) and freed. */
 int api_gpu_check(int device);
 int api_gpu_create(struct fascicle_graph *g, int device);
 void api_gpu_destroy(struct api_gpu *gpu);

@@ -38,7 +38,8 @@ static void place(struct call *c, const struct fascicle_graph *g, const struct f
   for (int i = 0; i < 2; i++) c->cut[i] = recur_take(room, MAX_THREADS + 1, sizeof(lidx));
   if (w->all_states) {
     c->d_value = recur_take(room, g->n_edges, sizeof(float));
-    c->spare = recur_take(room, most_i64(g->n_in * columns, 2 * (int64_t)g->n_nodes), sizeof(float));
+    c->spare =
+        recur_take(room, most_i64(g->n_in * columns, 2 * (int64_t)g->n_nodes), sizeof(float));
   }
   recur_window_place(w, g->n_edges, false, room);
 }
@@ -64,11 +65,13 @@ int64_t api_cpu_workspace(const struct fascicle_graph *g, const struct fascicle_
 
 /* Lays the window into the workspace. */
 static int begin(struct call *c, const struct fascicle_graph *g, const struct api_call *call) {
-  if (call->stream) return api_failure(FASCICLE_BAD_ARGUMENT, "stream must be NULL on FASCICLE_CPU");
+  if (call->stream)
+    return api_failure(FASCICLE_BAD_ARGUMENT, "stream must be NULL on FASCICLE_CPU");
   memset(c, 0, sizeof *c);
   c->window.isa = recur_isa_find(NULL);
   if (!c->window.isa)
-    return api_failure(FASCICLE_BAD_ARGUMENT, "FASCICLE_SIMD=%s: not known, or not for this processor",
+    return api_failure(FASCICLE_BAD_ARGUMENT,
+                       "FASCICLE_SIMD=%s: not known, or not for this processor",
                        getenv("FASCICLE_SIMD"));
   struct recur_room room = {.memory = call->workspace};
   place(c, g, call->shape, &room);
@@ -91,7 +94,8 @@ static void flip(const float *from, int64_t rows, int64_t columns, float *to) {
 }
 
 /* The same for each of `n` matrices */
-static void flip_each(int n, const float *from, int64_t rows, int64_t columns, float *to, int n_threads) {
+static void flip_each(int n, const float *from, int64_t rows, int64_t columns, float *to,
+                      int n_threads) {
   const int64_t size = rows * columns;
 #pragma omp parallel for num_threads(n_threads)
   for (int t = 0; t < n; t++) flip(from + t * size, rows, columns, to + t * size);
@@ -119,8 +123,8 @@ int api_cpu_forward(const struct fascicle_graph *g, const struct api_call *call,
   return FASCICLE_OK;
 }
 
-int api_cpu_backward(const struct fascicle_graph *g, const struct api_call *call, const float *d_out,
-                     const struct fascicle_gradients *gradients) {
+int api_cpu_backward(const struct fascicle_graph *g, const struct api_call *call,
+                     const float *d_out, const struct fascicle_gradients *gradients) {
   struct call c;
   const int code = begin(&c, g, call);
   if (code) return code;

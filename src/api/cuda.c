@@ -1,4 +1,5 @@
-/* A window of the public library on one GPU: tables for each batch size; kernels/recur_gpu is behind them. */
+/* A window of the public library on one GPU: tables for each batch size;
+ * kernels/recur_gpu is behind them. */
 #include "api.h"
 #include "kernels/interface/recur_gpu.h"
 
@@ -26,7 +27,8 @@ static int failure_of(struct recur_gpu_result result) {
                              [RECUR_GPU_NO_DEVICE] = FASCICLE_NO_DEVICE,
                              [RECUR_GPU_NO_MEMORY] = FASCICLE_OUT_OF_MEMORY,
                              [RECUR_GPU_ERROR] = FASCICLE_DEVICE_ERROR};
-  return result.code ? api_failure(code[result.code], "FASCICLE_CUDA: %s", result.text) : FASCICLE_OK;
+  return result.code ? api_failure(code[result.code], "FASCICLE_CUDA: %s", result.text)
+                     : FASCICLE_OK;
 }
 
 int api_gpu_check(int device) {
@@ -75,11 +77,14 @@ static struct recur_net net_of(const struct fascicle_graph *g, const struct fasc
                             .want_gradient = shape->want_gradient != 0};
 }
 
-static struct recur_gpu_result make_tables(const struct fascicle_graph *g, const struct fascicle_shape *shape,
+static struct recur_gpu_result make_tables(const struct fascicle_graph *g,
+                                           const struct fascicle_shape *shape,
                                            struct recur_gpu **there) {
   const struct recur_net net = net_of(g, shape);
   struct tables *t = malloc(sizeof *t);
-  if (!t) return (struct recur_gpu_result){RECUR_GPU_NO_MEMORY, "no memory for the tables of a batch size"};
+  if (!t)
+    return (struct recur_gpu_result){RECUR_GPU_NO_MEMORY,
+                                     "no memory for the tables of a batch size"};
   *t = (struct tables){shape->batch, net.want_gradient, NULL, g->gpu->first};
   const struct recur_gpu_result result = recur_gpu_open(&net, g->caller, g->gpu->device, &t->there);
   if (result.code)
@@ -144,8 +149,8 @@ int api_gpu_forward(const struct fascicle_graph *g, const struct api_call *call,
   return failure_of(recur_gpu_forward(tables, &w));
 }
 
-int api_gpu_backward(const struct fascicle_graph *g, const struct api_call *call, const float *d_out,
-                     const struct fascicle_gradients *gradients) {
+int api_gpu_backward(const struct fascicle_graph *g, const struct api_call *call,
+                     const float *d_out, const struct fascicle_gradients *gradients) {
   struct recur_gpu *tables;
   struct recur_gpu_window w = window_of(call);
   int code = check_aligned("drives", w.drives);

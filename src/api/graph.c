@@ -57,9 +57,11 @@ static int check_spec(const struct fascicle_graph_spec *s) {
     return api_failure(FASCICLE_BAD_ARGUMENT, "n_edges = %lld needs source and target",
                        (long long)s->n_edges);
   if (s->n_inputs < 0 || (s->n_inputs > 0 && !s->input_nodes))
-    return api_failure(FASCICLE_BAD_ARGUMENT, "n_inputs = %lld needs input_nodes", (long long)s->n_inputs);
+    return api_failure(FASCICLE_BAD_ARGUMENT, "n_inputs = %lld needs input_nodes",
+                       (long long)s->n_inputs);
   if (s->output_nodes && s->n_outputs < 0)
-    return api_failure(FASCICLE_BAD_ARGUMENT, "n_outputs = %lld is negative", (long long)s->n_outputs);
+    return api_failure(FASCICLE_BAD_ARGUMENT, "n_outputs = %lld is negative",
+                       (long long)s->n_outputs);
   return check_edges(s);
 }
 
@@ -68,8 +70,8 @@ static int fill_slots(const char *name, lidx *slot, lidx n_nodes, const int64_t 
   for (lidx i = 0; i < n_nodes; i++) slot[i] = -1;
   for (int64_t i = 0; i < n; i++) {
     if (nodes[i] < 0 || nodes[i] >= n_nodes)
-      return api_failure(FASCICLE_BAD_ARGUMENT, "%s[%lld] = %lld is not a node (0 .. %d)", name, (long long)i,
-                         (long long)nodes[i], n_nodes - 1);
+      return api_failure(FASCICLE_BAD_ARGUMENT, "%s[%lld] = %lld is not a node (0 .. %d)", name,
+                         (long long)i, (long long)nodes[i], n_nodes - 1);
     if (slot[nodes[i]] >= 0)
       return api_failure(FASCICLE_BAD_ARGUMENT, "%s[%lld] = %lld appears twice", name, (long long)i,
                          (long long)nodes[i]);
@@ -80,7 +82,8 @@ static int fill_slots(const char *name, lidx *slot, lidx n_nodes, const int64_t 
 
 /* ---- order ---- */
 
-/* Stable counting sort of the edges in `order` (NULL: 0, 1, ..) by key; ptr [N + 1] receives the starts. */
+/* Stable counting sort of the edges in `order` (NULL: 0, 1, ..) by key; ptr [N +
+ * 1] receives the starts. */
 static void sort_edges(const int64_t *key, lidx n_nodes, eidx n_edges, const eidx *order, eidx *ptr,
                        eidx *sorted) {
   memset(ptr, 0, ((size_t)n_nodes + 1) * sizeof *ptr);
@@ -106,11 +109,13 @@ static void order_edges(struct fascicle_graph *g, const struct fascicle_graph_sp
 static bool take_memory(struct fascicle_graph *g) {
   const size_t nodes = (size_t)g->n_nodes + 1, edges = (size_t)g->n_edges + 1;
   g->in_ptr = malloc(nodes * sizeof *g->in_ptr), g->out_ptr = malloc(nodes * sizeof *g->out_ptr);
-  g->in_source = malloc(edges * sizeof *g->in_source), g->out_target = malloc(edges * sizeof *g->out_target);
+  g->in_source = malloc(edges * sizeof *g->in_source),
+  g->out_target = malloc(edges * sizeof *g->out_target);
   g->caller = malloc(edges * sizeof *g->caller), g->out_edge = malloc(edges * sizeof *g->out_edge);
-  g->in_slot = malloc(nodes * sizeof *g->in_slot), g->out_slot = malloc(nodes * sizeof *g->out_slot);
-  return g->in_ptr && g->out_ptr && g->in_source && g->out_target && g->caller && g->out_edge && g->in_slot &&
-         g->out_slot;
+  g->in_slot = malloc(nodes * sizeof *g->in_slot),
+  g->out_slot = malloc(nodes * sizeof *g->out_slot);
+  return g->in_ptr && g->out_ptr && g->in_source && g->out_target && g->caller && g->out_edge &&
+         g->in_slot && g->out_slot;
 }
 
 static int fill(struct fascicle_graph *g, const struct fascicle_graph_spec *s) {

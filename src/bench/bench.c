@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct bench *const benches[] = {&bench_recurrence, &bench_lif, &bench_halo, &bench_io};
+static const struct bench *const benches[] = {&bench_recurrence, &bench_lif, &bench_halo,
+                                              &bench_io};
 enum { N_BENCHES = sizeof benches / sizeof *benches };
 
 static const struct usage usage = {
@@ -17,9 +18,10 @@ static const struct usage usage = {
     .operands = "lif|recurrence|halo|io",
     .fewest = 1,
     .most = 1,
-    .about = "Measured time, its floor (what the hardware of this very run allows), and their ratio. "
-             "Synthetic graphs of the size asked for; without a size, of a whole fly (lif, halo, "
-             "io) or the 5,000-neuron core (recurrence).",
+    .about =
+        "Measured time, its floor (what the hardware of this very run allows), and their ratio. "
+        "Synthetic graphs of the size asked for; without a size, of a whole fly (lif, halo, "
+        "io) or the 5,000-neuron core (recurrence).",
     .example = "  fascicle bench lif --threads 1\n"
                "  mpirun -n 2 fascicle bench lif --nodes 20000 --edges 2000000 --json"};
 
@@ -27,8 +29,10 @@ static struct status take_delays(const char *text, struct bench_job *bench) {
   long long low, high;
   char rest;
   if (!text) return fine();
-  if (sscanf(text, "%lld:%lld%c", &low, &high, &rest) != 2 || low < 1 || high < low || high > UINT16_MAX)
-    return failure(EXIT_USAGE, "--delays %s: two steps A:B with 1 <= A <= B <= 65535 are wanted, such as 1:8",
+  if (sscanf(text, "%lld:%lld%c", &low, &high, &rest) != 2 || low < 1 || high < low ||
+      high > UINT16_MAX)
+    return failure(EXIT_USAGE,
+                   "--delays %s: two steps A:B with 1 <= A <= B <= 65535 are wanted, such as 1:8",
                    text);
   bench->low_delay = low, bench->high_delay = high;
   return fine();
@@ -42,21 +46,25 @@ static struct status parse(int argc, char **argv, struct bench_job *bench, const
       {"edges", OPTION_INT, "E", "edges", &bench->edges, 1, INT64_MAX},
       {"model", OPTION_TEXT, "lognormal|modular",
        "kind of graph (lognormal; recurrence: both, as drawn and ordered)", &bench->model, 0, 0},
-      {"ordered", OPTION_FLAG, NULL, "recurrence with --model, halo: neurons in the partitioner's order",
-       &bench->ordered, 0, 0},
+      {"ordered", OPTION_FLAG, NULL,
+       "recurrence with --model, halo: neurons in the partitioner's order", &bench->ordered, 0, 0},
       {"delays", OPTION_TEXT, "A:B", "lif: delays in steps (1:8)", &delays, 0, 0},
-      {"graph", OPTION_TEXT, "FILE", "this graph; lif: streamed cases too if it has edges by source",
-       &bench->graph, 0, 0},
-      {"plain", OPTION_FLAG, NULL, "lif: no more cases on one GPU than on several", &bench->plain, 0, 0},
+      {"graph", OPTION_TEXT, "FILE",
+       "this graph; lif: streamed cases too if it has edges by source", &bench->graph, 0, 0},
+      {"plain", OPTION_FLAG, NULL, "lif: no more cases on one GPU than on several", &bench->plain,
+       0, 0},
       {"batch", OPTION_INT, "B", "recurrence: columns, of all replicas", &bench->batch, 1, 1 << 20},
-      {"replicas", OPTION_INT, "D", "recurrence: ranks / D share one copy of the graph, B / D columns each",
-       &bench->replicas, 1, 1 << 20},
-      {"steps", OPTION_INT, "T", "steps measured (lif), steps of a window (recurrence)", &bench->steps, 1,
+      {"replicas", OPTION_INT, "D",
+       "recurrence: ranks / D share one copy of the graph, B / D columns each", &bench->replicas, 1,
        1 << 20},
+      {"steps", OPTION_INT, "T", "steps measured (lif), steps of a window (recurrence)",
+       &bench->steps, 1, 1 << 20},
       {"seconds", OPTION_REAL, "S", "recurrence: how long windows, and steps, are measured (4)",
        &bench->seconds, 0, 0},
-      {"microsteps", OPTION_INT, "M", "recurrence: microsteps a step", &bench->microsteps, 1, 1 << 20},
-      {"precision", OPTION_TEXT, "fp32|mixed", "recurrence: as in train (fp32)", &bench->precision, 0, 0},
+      {"microsteps", OPTION_INT, "M", "recurrence: microsteps a step", &bench->microsteps, 1,
+       1 << 20},
+      {"precision", OPTION_TEXT, "fp32|mixed", "recurrence: as in train (fp32)", &bench->precision,
+       0, 0},
       {"seed", OPTION_INT, "S", "seed of graph and draws (1)", &bench->seed, 0, INT64_MAX},
       {"device", OPTION_TEXT, "auto|cpu|cuda", "where to compute", &job->device, 0, 0},
       {"transport", OPTION_TEXT, "auto|mpi|nccl|peer", "how ranks talk", &job->transport, 0, 0},
@@ -100,10 +108,11 @@ const struct verb verb_bench = {"bench", "measured time beside its floor", run};
 
 static json_t *as_json(const struct comm *world, const struct bench_job *bench,
                        const struct bench_line *line) {
-  json_t *json = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:i, s:i}", "bench", line->bench, "case",
-                           line->name, "device", bench->job.backend->name, "nodes", (json_int_t)line->nodes,
-                           "edges", (json_int_t)line->edges, "batch", (json_int_t)line->batch, "ranks",
-                           world->size, "threads", bench->job.n_threads);
+  json_t *json =
+      json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:i, s:i}", "bench", line->bench, "case",
+                line->name, "device", bench->job.backend->name, "nodes", (json_int_t)line->nodes,
+                "edges", (json_int_t)line->edges, "batch", (json_int_t)line->batch, "ranks",
+                world->size, "threads", bench->job.n_threads);
   json_object_set_new(json, "seconds", json_real(line->seconds));
   json_object_set_new(json, "floor_seconds", json_real(line->floor_seconds));
   json_object_set_new(json, "over_floor", json_real(line->seconds / line->floor_seconds));
@@ -114,7 +123,8 @@ static json_t *as_json(const struct comm *world, const struct bench_job *bench,
   return json;
 }
 
-void bench_print(const struct comm *world, const struct bench_job *bench, const struct bench_line *line) {
+void bench_print(const struct comm *world, const struct bench_job *bench,
+                 const struct bench_line *line) {
   static bool headed = false;
   if (world->rank == 0 && bench->job.json) {
     json_t *json = as_json(world, bench, line);
@@ -122,11 +132,12 @@ void bench_print(const struct comm *world, const struct bench_job *bench, const 
     json_decref(json);
   } else if (world->rank == 0) {
     if (!headed)
-      printf("%-12s %-12s %14s %14s %8s %12s\n", "bench", "case", "measured us", "floor us", "ratio",
-             "MB moved");
+      printf("%-12s %-12s %14s %14s %8s %12s\n", "bench", "case", "measured us", "floor us",
+             "ratio", "MB moved");
     headed = true;
     printf("%-12s %-12s %14.1f %14.1f %8.2f %12.2f\n", line->bench, line->name, line->seconds * 1e6,
-           line->floor_seconds * 1e6, line->seconds / line->floor_seconds, (double)line->bytes / 1e6);
+           line->floor_seconds * 1e6, line->seconds / line->floor_seconds,
+           (double)line->bytes / 1e6);
   }
   if (line->more) json_decref(line->more);
   fflush(stdout);
@@ -142,7 +153,10 @@ static double sweep(int n_threads, int64_t n, float *restrict a, const float *re
 }
 
 double bench_memory_rate(const struct comm *world, int n_threads) {
-  enum { SWEEPS = 8, BYTES = 256 << 20 }; /* each array of one rank, or its part of what all ranks sweep */
+  enum {
+    SWEEPS = 8,
+    BYTES = 256 << 20
+  }; /* each array of one rank, or its part of what all ranks sweep */
   const int64_t n = BYTES / (int64_t)sizeof(float) / world->size + 1;
   float *x = NEW_ZERO(float, 3 * n);
   double best = 0;

@@ -1,5 +1,5 @@
-/* fascicle bench: measured time beside its floor, what the same run's hardware allows at best. One sub-bench
- * per file, bench_NAME.c, each with one row in the table of bench.c. */
+/* fascicle bench: measured time beside its floor, what the same run's hardware allows at best. One
+ * sub-bench per file, bench_NAME.c, each with one row in the table of bench.c. */
 #ifndef FASCICLE_BENCH_H
 #define FASCICLE_BENCH_H
 
@@ -38,15 +38,16 @@ struct bench_line {
   double floor_seconds;
   int64_t bytes;      /* what the floor counts, over all ranks */
   int64_t peak_bytes; /* largest of all ranks, on the device */
-  json_t *more;       /* further members of the JSON line (a reference that bench_print takes), or NULL */
+  json_t *more; /* further members of the JSON line (a reference that bench_print takes), or NULL */
 };
 
 /* Rank 0 prints the line: a row of the table, or a JSON object with --json. */
-void bench_print(const struct comm *world, const struct bench_job *bench, const struct bench_line *line);
+void bench_print(const struct comm *world, const struct bench_job *bench,
+                 const struct bench_line *line);
 
-/* Bytes per second that all ranks together move between memory and cores with their threads: the best of
- * several sweeps a = b + s c over arrays beyond the caches, 24 bytes an element. Collective, takes about a
- * second. */
+/* Bytes per second that all ranks together move between memory and cores with their threads: the
+ * best of several sweeps a = b + s c over arrays beyond the caches, 24 bytes an element.
+ * Collective, takes about a second. */
 double bench_memory_rate(const struct comm *world, int n_threads);
 
 /* The median; sorts x. */

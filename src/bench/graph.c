@@ -48,8 +48,8 @@ struct status bench_source_look(const struct comm *comm, struct bench_source *s)
 /* ---- from a file ---- */
 
 /* `first` [size + 1] is made where it is NULL. */
-static struct status load(const struct comm *comm, const char *path, enum halo_kind kind, gidx **first,
-                          struct graph *graph) {
+static struct status load(const struct comm *comm, const char *path, enum halo_kind kind,
+                          gidx **first, struct graph *graph) {
   struct connectome_file *file;
   TRY(connectome_open(comm, path, &file));
   if (!*first) {
@@ -103,7 +103,8 @@ static void sort_by(uint32_t *key, uint32_t *other, eidx n, gidx n_rows, eidx *r
   memmove(row_ptr + 1, row_ptr, (size_t)n_rows * sizeof *row_ptr);
   row_ptr[0] = 0;
   if (n > 0)
-    memcpy(key, sorted_key, (size_t)n * sizeof *key), memcpy(other, sorted_other, (size_t)n * sizeof *other);
+    memcpy(key, sorted_key, (size_t)n * sizeof *key),
+        memcpy(other, sorted_other, (size_t)n * sizeof *other);
   mem_free(sorted_key), mem_free(sorted_other);
 }
 
@@ -117,12 +118,13 @@ static void keep_share(const struct comm *comm, const struct ends *ends, const e
   graph_build(comm, made->first_of_rank, made->row_ptr, made->source, kind, &made->graph);
 }
 
-static struct status make(const struct comm *comm, const struct bench_source *from, enum halo_kind kind,
-                          int n_threads, struct bench_graph *made) {
+static struct status make(const struct comm *comm, const struct bench_source *from,
+                          enum halo_kind kind, int n_threads, struct bench_graph *made) {
   const struct generate_model *model = &from->model;
   const gidx n = model->n_nodes;
-  struct ends ends = {
-      .n = model->n_edges, .source = NEW(uint32_t, model->n_edges), .target = NEW(uint32_t, model->n_edges)};
+  struct ends ends = {.n = model->n_edges,
+                      .source = NEW(uint32_t, model->n_edges),
+                      .target = NEW(uint32_t, model->n_edges)};
   eidx *row_ptr = NEW(eidx, n + 1);
   generate_edges(model, n_threads, ends.source, ends.target);
   struct status s = agree(comm, from->ordered ? relabel(model, &ends) : fine());
@@ -139,15 +141,15 @@ static struct status make(const struct comm *comm, const struct bench_source *fr
 
 /* ---- all ---- */
 
-struct status bench_graph_init(const struct comm *comm, const struct bench_source *from, enum halo_kind kind,
-                               int n_threads, struct bench_graph *made) {
+struct status bench_graph_init(const struct comm *comm, const struct bench_source *from,
+                               enum halo_kind kind, int n_threads, struct bench_graph *made) {
   *made = (struct bench_graph){.from = from};
   return from->path ? load(comm, from->path, kind, &made->first_of_rank, &made->graph)
                     : make(comm, from, kind, n_threads, made);
 }
 
-struct status bench_graph_again(const struct comm *comm, const struct bench_graph *made, enum halo_kind kind,
-                                struct graph *graph) {
+struct status bench_graph_again(const struct comm *comm, const struct bench_graph *made,
+                                enum halo_kind kind, struct graph *graph) {
   gidx *first = made->first_of_rank;
   if (made->from->path) return load(comm, made->from->path, kind, &first, graph);
   graph_build(comm, first, made->row_ptr, made->source, kind, graph);

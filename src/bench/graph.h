@@ -1,5 +1,5 @@
-/* Graphs for benchmarks: one rank's share of a lognormal or modular connectome made in memory, as drawn or
- * ordered by the partitioner, or of a graph file. */
+/* Graphs for benchmarks: one rank's share of a lognormal or modular connectome made in memory, as
+ * drawn or ordered by the partitioner, or of a graph file. */
 #ifndef FASCICLE_BENCH_GRAPH_H
 #define FASCICLE_BENCH_GRAPH_H
 
@@ -27,14 +27,14 @@ struct bench_graph {
   struct graph graph;
 };
 
-/* `kind`: which rows of others the graph's halo holds. Collective over the ranks that share the graph, with a
- * transport open. Of a model every rank draws the whole graph (8 bytes an edge, 32 while it is sorted) and
- * keeps its share. `from` must outlive the graph. Agreed. */
-struct status bench_graph_init(const struct comm *comm, const struct bench_source *from, enum halo_kind kind,
-                               int n_threads, struct bench_graph *made);
+/* `kind`: which rows of others the graph's halo holds. Collective over the ranks that share the
+ * graph, with a transport open. Of a model every rank draws the whole graph (8 bytes an edge, 32
+ * while it is sorted) and keeps its share. `from` must outlive the graph. Agreed. */
+struct status bench_graph_init(const struct comm *comm, const struct bench_source *from,
+                               enum halo_kind kind, int n_threads, struct bench_graph *made);
 /* The same share with another halo; free with graph_free. Agreed. */
-struct status bench_graph_again(const struct comm *comm, const struct bench_graph *made, enum halo_kind kind,
-                                struct graph *graph);
+struct status bench_graph_again(const struct comm *comm, const struct bench_graph *made,
+                                enum halo_kind kind, struct graph *graph);
 void bench_graph_free(struct bench_graph *made);
 
 #endif

@@ -1,5 +1,5 @@
-/* Cases of what crosses between ranks when they share a graph, at the sizes of one microstep and one training
- * step. Twice: with the halo that edges need, and with an all-gather.
+/* Cases of what crosses between ranks when they share a graph, at the sizes of one microstep and
+ * one training step. Twice: with the halo that edges need, and with an all-gather.
  *
  *   exchange     all-gather        states of other ranks' rows, forward
  *   reduce       reduce-scatter    gradients of those rows, home
@@ -8,8 +8,9 @@
  *   near, near-back                that work alone
  *   all-reduce                     one number an edge of the smallest share, over all ranks
  *
- * The floor of a transfer is its bytes over the best rate of the plan's machine, and its latency; of work,
- * nothing is claimed (floor = measured); of work beside a transfer, the larger of the two. */
+ * The floor of a transfer is its bytes over the best rate of the plan's machine, and its
+ * latency; of work, nothing is claimed (floor = measured); of work beside a transfer,
+ * the larger of the two. */
 #include "bench.h"
 #include "graph.h"
 #include "partition/halo.h"
@@ -41,7 +42,8 @@ typedef void step_of(const struct halo_bench *h);
 
 static void wait_for(const struct halo_bench *h) {
   float value;
-  if (h->graph->n_own > 0) h->bench->job.backend->get(&value, h->be->state(h->state, 0), sizeof value);
+  if (h->graph->n_own > 0)
+    h->bench->job.backend->get(&value, h->be->state(h->state, 0), sizeof value);
 }
 
 /* Median over REPEATS of a burst of steps, per step, the slowest rank's. */
@@ -103,19 +105,19 @@ static void all_reduce(const struct halo_bench *h) {
 
 static void tell(const struct halo_bench *h, const char *name, double seconds, double floor_seconds,
                  double bytes) {
-  const struct bench_line line = {.bench = "halo",
-                                  .name = name,
-                                  .nodes = h->graph->n_global,
-                                  .edges = h->edges,
-                                  .batch = h->batch,
-                                  .seconds = seconds,
-                                  .floor_seconds = floor_seconds,
-                                  .bytes = (int64_t)bytes,
-                                  .peak_bytes = h->bench->job.backend->peak(),
-                                  .more =
-                                      json_pack("{s:s, s:s, s:I, s:f}", "graph", h->name, "transport",
-                                                h->comm->via->name, "halo_rows", (json_int_t)h->graph->n_halo,
-                                                "bytes_per_second", seconds > 0 ? bytes / seconds : 0)};
+  const struct bench_line line = {
+      .bench = "halo",
+      .name = name,
+      .nodes = h->graph->n_global,
+      .edges = h->edges,
+      .batch = h->batch,
+      .seconds = seconds,
+      .floor_seconds = floor_seconds,
+      .bytes = (int64_t)bytes,
+      .peak_bytes = h->bench->job.backend->peak(),
+      .more = json_pack("{s:s, s:s, s:I, s:f}", "graph", h->name, "transport", h->comm->via->name,
+                        "halo_rows", (json_int_t)h->graph->n_halo, "bytes_per_second",
+                        seconds > 0 ? bytes / seconds : 0)};
   bench_print(h->comm, h->bench, &line);
 }
 
@@ -134,7 +136,8 @@ static void measure_rows(const struct halo_bench *h) {
   const double bytes = bytes_in(h), floor = link_floor(h->link, bytes);
   const double work = time_steps(h, near), work_back = time_steps(h, near_back);
   if (!all) tell(h, "near", work, work, 4.0 * h->batch * (double)h->graph->near.n_edges);
-  if (!all) tell(h, "near-back", work_back, work_back, 4.0 * h->batch * (double)h->graph->near.n_edges);
+  if (!all)
+    tell(h, "near-back", work_back, work_back, 4.0 * h->batch * (double)h->graph->near.n_edges);
   const double out = time_steps(h, exchange), home = time_steps(h, reduce);
   tell(h, all ? "all-gather" : "exchange", out, floor, bytes);
   tell(h, all ? "reduce-scatter" : "reduce", home, floor, bytes);
@@ -143,11 +146,13 @@ static void measure_rows(const struct halo_bench *h) {
 }
 
 static void measure_sum(const struct halo_bench *h) {
-  const double share = 2.0 * (h->comm->size - 1) / h->comm->size, bytes = share * 4.0 * (double)h->gradients;
+  const double share = 2.0 * (h->comm->size - 1) / h->comm->size,
+               bytes = share * 4.0 * (double)h->gradients;
   tell(h, "all-reduce", time_steps(h, all_reduce), link_floor(h->link, bytes), bytes);
 }
 
-static struct status run_kind(const struct halo_bench *setup, const struct graph *graph, bool sums) {
+static struct status run_kind(const struct halo_bench *setup, const struct graph *graph,
+                              bool sums) {
   struct halo_bench h = *setup;
   const lidx first = 0;
   const struct recur_net net = {.graph = graph,
@@ -185,8 +190,8 @@ static struct status run_graph(const struct halo_bench *setup) {
   h.edges = from.n_edges, h.name = from.name;
   TRY(bench_graph_init(h.comm, &from, HALO_NEEDED, b->job.n_threads, &made));
   if (!b->job.json)
-    log_line("%s graph of %lld neurons and %lld edges; batch %d:", from.name, (long long)from.n_nodes,
-             (long long)from.n_edges, h.batch);
+    log_line("%s graph of %lld neurons and %lld edges; batch %d:", from.name,
+             (long long)from.n_nodes, (long long)from.n_edges, h.batch);
   recurrence_say_exchange(&made.graph, h.comm);
   struct status s = run_kind(&h, &made.graph, true);
   if (!s.code && h.comm->size > 1) {

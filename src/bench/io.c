@@ -1,15 +1,14 @@
-/* bench io: the graph artifact and a training checkpoint, written and read in the current folder, which
- * should lie on the file system that matters.
+/* bench io: the graph artifact and a training checkpoint, written and read in the current folder,
+ * which should lie on the file system that matters.
  *
  *   write        one process: sort, digest, checksums, file, fsync
- *   read_cold    every rank its share of rows: offsets, sources, weights, delays; not in the page cache
- *   read_warm    the same from the page cache
- *   load         read_warm and the graph built from it: halo found, edges split into near and far
- *   checkpoint   all ranks: three floats an edge (value, two moments), checksums, fsync
- *   restore      the same read back and verified
+ *   read_cold    every rank its share of rows: offsets, sources, weights, delays; not in the page
+ * cache read_warm    the same from the page cache load         read_warm and the graph built from
+ * it: halo found, edges split into near and far checkpoint   all ranks: three floats an edge
+ * (value, two moments), checksums, fsync restore      the same read back and verified
  *
- * Floors: bytes over the rate at which this run writes (with fsync) or reads a plain file there; warm reads:
- * every byte in and out of memory once over the memory rate. */
+ * Floors: bytes over the rate at which this run writes (with fsync) or reads a plain file there;
+ * warm reads: every byte in and out of memory once over the memory rate. */
 #include "bench.h"
 #include "io/graph/connectome.h"
 #include "io/hdf5/fields.h"
@@ -77,7 +76,8 @@ static double read_plainly(const struct comm *comm) {
   if (file < 0) DIE(EXIT_INPUT, "%s: cannot open: %s", PLAIN, strerror(errno));
   comm_barrier(comm);
   const double before = seconds_now();
-  for (int64_t i = blocks * comm->rank / comm->size; i < blocks * (comm->rank + 1) / comm->size; i++)
+  for (int64_t i = blocks * comm->rank / comm->size; i < blocks * (comm->rank + 1) / comm->size;
+       i++)
     if (pread(file, block, BLOCK, i * BLOCK) != BLOCK)
       DIE(EXIT_INPUT, "%s: cannot read: %s", PLAIN, strerror(errno));
   const double seconds = bench_slowest(comm, seconds_now() - before);
@@ -107,7 +107,8 @@ static struct connectome make_graph(const struct bed *bed) {
   g.body_id = NEW(uint64_t, g.n_nodes);
   for (int64_t i = 0; i < g.n_nodes; i++) g.body_id[i] = (uint64_t)(10001 + 7 * i);
   g.source = NEW(uint32_t, g.n_edges), g.target = NEW(uint32_t, g.n_edges);
-  g.count = NEW(uint32_t, g.n_edges), g.impulse = NEW(int16_t, g.n_edges), g.delay = NEW(uint16_t, g.n_edges);
+  g.count = NEW(uint32_t, g.n_edges), g.impulse = NEW(int16_t, g.n_edges),
+  g.delay = NEW(uint16_t, g.n_edges);
   generate_edges(model, bed->bench->job.n_threads, g.source, g.target);
 #pragma omp parallel for num_threads(bed->bench->job.n_threads)
   for (eidx e = 0; e < g.n_edges; e++) {
@@ -134,7 +135,8 @@ static void scatter_edges(struct connectome *g) {
   g->source = source, g->target = target;
 }
 
-static void report(const struct bed *bed, const char *name, double seconds, double floor, int64_t bytes) {
+static void report(const struct bed *bed, const char *name, double seconds, double floor,
+                   int64_t bytes) {
   int64_t peak = mem_peak();
   comm_max_i64(bed->comm, &peak, 1);
   const struct bench_line line = {.bench = "io",
@@ -189,7 +191,8 @@ static void read_share(const struct bed *bed, struct connectome_file *file, cons
   mem_free(source), mem_free(impulse), mem_free(delay), mem_free(row_ptr);
 }
 
-static struct status build_graph(const struct bed *bed, struct connectome_file *file, const gidx *first) {
+static struct status build_graph(const struct bed *bed, struct connectome_file *file,
+                                 const gidx *first) {
   struct graph graph;
   TRY(load_graph(bed->comm, file, first, HALO_AUTO, &graph));
   graph_free(&graph);
@@ -221,7 +224,8 @@ static struct status bench_reading(const struct bed *bed, const char *name, bool
   double seconds[REPEATS];
   const int64_t bytes = share_bytes(bed);
   for (int i = 0; i < REPEATS; i++) TRY(time_reading(bed, cold, build, &seconds[i]));
-  const double floor = cold ? (double)bytes / bed->read_rate : 2.0 * (double)bytes / bed->memory_rate;
+  const double floor =
+      cold ? (double)bytes / bed->read_rate : 2.0 * (double)bytes / bed->memory_rate;
   report(bed, name, bench_median(seconds, REPEATS), floor, bytes);
   return fine();
 }
@@ -270,7 +274,8 @@ static struct status bench_checkpoint(const struct bed *bed) {
   mem_free(data);
   TRY(s);
   report(bed, "checkpoint", bench_median(write, REPEATS), (double)bytes / bed->write_rate, bytes);
-  report(bed, "restore", bench_median(read, REPEATS), 4.0 * (double)bytes / bed->memory_rate, bytes);
+  report(bed, "restore", bench_median(read, REPEATS), 4.0 * (double)bytes / bed->memory_rate,
+         bytes);
   return fine();
 }
 
@@ -300,5 +305,5 @@ static struct status run(const struct comm *world, const struct bench_job *bench
   return s;
 }
 
-const struct bench bench_io = {"io", "the artifact and a checkpoint: written and read in the current folder",
-                               run};
+const struct bench bench_io = {
+    "io", "the artifact and a checkpoint: written and read in the current folder", run};

@@ -1,20 +1,21 @@
 /* bench lif: time per step of the simulation engine, all ranks sharing one graph, rows in id order.
  *
  *   quiet        nothing to do: every potential is 0 (what a sleeping network costs)
- *   idle         every potential is non-zero and leaks at each step; nobody fires and no block is skipped
- *   active_p     p % of the node ids, drawn anew for each step, are made to fire and go through the full
- *                step: input, leak, threshold, refractory counters, delivery along every out-edge
+ *   idle         every potential is non-zero and leaks at each step; nobody fires and no block is
+ * skipped active_p     p % of the node ids, drawn anew for each step, are made to fire and go
+ * through the full step: input, leak, threshold, refractory counters, delivery along every out-edge
  *
- * On several ranks each also makes quiet steps of its share by itself: alone_seconds, and exchange_seconds
- * for the rest. With --graph FILE, a graph that has its edges by source too, each but the quiet case is
- * measured again with the edges left in the file and a tenth of their bytes held by each rank
- * (NAME_streamed). A GPU alone (without --plain) measures each again with the edges in host memory and room
- * on the device for a tenth of them (NAME_streamed), the active ones without a word of who fired
- * (NAME_unrecorded; all others hand out the spikes of every step), and K trials together, each with spikes of
- * its own (NAME_trialsK: time for a step of one trial).
+ * On several ranks each also makes quiet steps of its share by itself: alone_seconds, and
+ * exchange_seconds for the rest. With --graph FILE, a graph that has its edges by source too, each
+ * but the quiet case is measured again with the edges left in the file and a tenth of their bytes
+ * held by each rank (NAME_streamed). A GPU alone (without --plain) measures each again with the
+ * edges in host memory and room on the device for a tenth of them (NAME_streamed), the active ones
+ * without a word of who fired (NAME_unrecorded; all others hand out the spikes of every step), and
+ * K trials together, each with spikes of its own (NAME_trialsK: time for a step of one trial).
  *
- * The floor counts the bytes that any such step must move: idle 8 a neuron (V in and out); active 20 a neuron
- * (V in and out, counter in and out, input in and cleared), 16 an event (the edge in, its sum in and out). */
+ * The floor counts the bytes that any such step must move: idle 8 a neuron (V in and out);
+ * active 20 a neuron (V in and out, counter in and out, input in and cleared), 16 an event (the
+ * edge in, its sum in and out). */
 #include "kernels/interface/backends.h"
 #include "lif_net.h"
 #include "lif/trials.h"
@@ -52,11 +53,12 @@ enum { EVENTS, SPIKES, HOST_EVENTS, COUNTS };
 
 static void add_counts(const struct lif_batch *batch, int64_t *counts) {
   stop_at_fault(batch);
-  counts[EVENTS] += batch->events, counts[SPIKES] += batch->sent, counts[HOST_EVENTS] += batch->host_events;
+  counts[EVENTS] += batch->events, counts[SPIKES] += batch->sent,
+      counts[HOST_EVENTS] += batch->host_events;
 }
 
-static void summarize(const struct lif_bed *bed, double *seconds, int64_t n, int64_t steps, int64_t *counts,
-                      struct measured *m) {
+static void summarize(const struct lif_bed *bed, double *seconds, int64_t n, int64_t steps,
+                      int64_t *counts, struct measured *m) {
   m->seconds = bench_slowest(bed->comm, bench_median(seconds, n));
   m->best = bench_slowest(bed->comm, seconds[0]);
   m->held_bytes = mem_held();
@@ -68,14 +70,16 @@ static void summarize(const struct lif_bed *bed, double *seconds, int64_t n, int
 }
 
 /* Batches as long as the engine makes them; the first WARM_UP steps are not counted. */
-static void time_steps(const struct lif_bed *bed, struct lif_run *run, int64_t n_steps, struct measured *m) {
+static void time_steps(const struct lif_bed *bed, struct lif_run *run, int64_t n_steps,
+                       struct measured *m) {
   double *seconds = NEW(double, n_steps);
   int64_t n = 0, counts[COUNTS] = {0}, steps = 0;
   comm_barrier(bed->comm);
   while (run->step < n_steps) {
     struct lif_batch batch;
     const double before = seconds_now();
-    lif_batch(run, bed->comm, (run->step < WARM_UP ? WARM_UP : n_steps) - run->step, REQUEST_NONE, &batch);
+    lif_batch(run, bed->comm, (run->step < WARM_UP ? WARM_UP : n_steps) - run->step, REQUEST_NONE,
+              &batch);
     stop_at_fault(&batch);
     if (batch.step < WARM_UP) continue;
     seconds[n++] = (seconds_now() - before) / batch.n_steps;
@@ -86,7 +90,8 @@ static void time_steps(const struct lif_bed *bed, struct lif_run *run, int64_t n
 }
 
 /* The same for trials together, a step of one trial counting as one. */
-static void time_trials(const struct lif_bed *bed, struct lif_group *g, int64_t n_steps, struct measured *m) {
+static void time_trials(const struct lif_bed *bed, struct lif_group *g, int64_t n_steps,
+                        struct measured *m) {
   double *seconds = NEW(double, n_steps);
   struct lif_batch *batch = NEW(struct lif_batch, g->n);
   int64_t n = 0, counts[COUNTS] = {0}, steps = 0;
@@ -105,7 +110,8 @@ static void time_trials(const struct lif_bed *bed, struct lif_group *g, int64_t 
   mem_free(seconds), mem_free(batch);
 }
 
-/* Potentials of 2^29 to 2^30 and both signs: under a shift of 8 they still leak after thousands of steps. */
+/* Potentials of 2^29 to 2^30 and both signs: under a shift of 8 they still leak
+ * after thousands of steps. */
 static void fill_potentials(const struct lif_bed *bed, int32_t *potential) {
   for (lidx i = 0; i < bed->net.n_own; i++) {
     const int32_t v = (1 << 29) + (int32_t)((uint32_t)bed->net.id[i] * 2654435761u >> 3);
@@ -114,7 +120,8 @@ static void fill_potentials(const struct lif_bed *bed, int32_t *potential) {
 }
 
 /* The idle case is only worth its name if everybody still has something to leak. */
-static void check_alive(const struct lif_bed *bed, const struct lif_run *run, struct lif_state *state) {
+static void check_alive(const struct lif_bed *bed, const struct lif_run *run,
+                        struct lif_state *state) {
   lif_read(run, state);
   for (lidx i = 0; i < bed->net.n_own; i++)
     if (state->potential[i] >> IDLE_SHIFT == 0)
@@ -153,7 +160,8 @@ static struct status run_trials(const struct lif_bed *bed, const struct lif_setu
   return fine();
 }
 
-static struct status run_case(const struct lif_bed *bed, const struct way *way, struct measured *m) {
+static struct status run_case(const struct lif_bed *bed, const struct way *way,
+                              struct measured *m) {
   const bool active = way->percent > 0;
   const int64_t n_steps = bed->steps * (active ? 1 : IDLE_REPEATS) + WARM_UP;
   const bool kicked = active && way->trials;
@@ -171,8 +179,8 @@ static struct status run_case(const struct lif_bed *bed, const struct way *way, 
                                              .shift = {active ? ACTIVE_SHIFT : IDLE_SHIFT}},
                                   .n_threads = bed->bench->job.n_threads,
                                   .unrecorded = way->unrecorded};
-  const struct status s =
-      way->trials ? run_trials(bed, &setup, way, n_steps, m) : run_alone(bed, &setup, way, n_steps, m);
+  const struct status s = way->trials ? run_trials(bed, &setup, way, n_steps, m)
+                                      : run_alone(bed, &setup, way, n_steps, m);
   if (kicked) lif_stimulus_free(stimulus), mem_free(stimulus);
   return s;
 }
@@ -181,13 +189,15 @@ static struct status run_case(const struct lif_bed *bed, const struct way *way, 
 
 static void say(const struct way *way, const char *name, const struct measured *m) {
   if (way->percent > 0)
-    log_line("%s: %.0f spikes and %.0f events a step, %.3g events/s (best step %.3g); %.1f MB held by a rank",
+    log_line("%s: %.0f spikes and %.0f events a step, %.3g events/s (best step %.3g); %.1f MB held "
+             "by a rank",
              name, m->spikes, m->events, m->events / m->seconds, m->events / m->best,
              (double)m->held_bytes * 1e-6);
 }
 
 /* What came over the bus, beside what a plain copy moves over it. */
-static void add_bus(const struct lif_bed *bed, const char *name, const struct measured *m, json_t *more) {
+static void add_bus(const struct lif_bed *bed, const char *name, const struct measured *m,
+                    json_t *more) {
   const double useful = m->host_events * sizeof(struct lif_edge) / m->seconds;
   const double copy = bed->bench->job.backend->upload_rate();
   json_object_set_new(more, "host_edge_bytes_per_second", json_real(useful));
@@ -195,8 +205,8 @@ static void add_bus(const struct lif_bed *bed, const char *name, const struct me
   json_object_set_new(more, "share_of_copy", json_real(useful / copy));
   json_object_set_new(more, "device_edge_bytes", json_integer(bed->net.device_room));
   if (!bed->bench->job.json && m->host_events > 0)
-    log_line("%s: %.2f GB/s of useful edges from host memory, %.2f GB/s by plain copies: %.0f %%", name,
-             useful * 1e-9, copy * 1e-9, 100 * useful / copy);
+    log_line("%s: %.2f GB/s of useful edges from host memory, %.2f GB/s by plain copies: %.0f %%",
+             name, useful * 1e-9, copy * 1e-9, 100 * useful / copy);
 }
 
 /* A quiet step of each rank's share by itself, and so what telling the others costs. */
@@ -213,10 +223,12 @@ static void add_exchange(const struct lif_bed *bed, const struct way *way, const
   json_object_set_new(more, "alone_seconds", json_real(seconds));
   json_object_set_new(more, "exchange_seconds", json_real(m->seconds - seconds));
   if (!bed->bench->job.json)
-    log_line("%s: %.2f us a step, %.2f us without the exchange", way->name, m->seconds * 1e6, seconds * 1e6);
+    log_line("%s: %.2f us a step, %.2f us without the exchange", way->name, m->seconds * 1e6,
+             seconds * 1e6);
 }
 
-static struct status bench_way(const struct lif_bed *bed, const struct way *way, const char *suffix) {
+static struct status bench_way(const struct lif_bed *bed, const struct way *way,
+                               const char *suffix) {
   struct measured m;
   char name[64];
   snprintf(name, sizeof name, "%s%s", way->name, suffix);
@@ -225,7 +237,8 @@ static struct status bench_way(const struct lif_bed *bed, const struct way *way,
   const double bytes = way->percent > 0 ? 20 * n + 16 * m.events : 8 * n;
   eidx n_edges = bed->net.n_edges;
   const struct backend *backend = bed->bench->job.backend;
-  /* On a CPU the process also held the generator and the memory sweep: what counts is the simulation. */
+  /* On a CPU the process also held the generator and the memory sweep: what
+   * counts is the simulation. */
   int64_t peak = backend == &backend_cpu ? m.held_bytes : backend->peak();
   comm_sum_i64(bed->comm, &n_edges, 1), comm_max_i64(bed->comm, &peak, 1);
   struct bench_line line = {.bench = "lif",
@@ -236,16 +249,19 @@ static struct status bench_way(const struct lif_bed *bed, const struct way *way,
                             .floor_seconds = bytes / bed->rate,
                             .bytes = (int64_t)bytes,
                             .peak_bytes = peak};
-  line.more = json_pack("{s:f, s:f, s:f, s:f, s:I, s:f, s:b, s:i}", "best_seconds", m.best, "spikes_per_step",
-                        m.spikes, "events_per_step", m.events, "events_per_second", m.events / m.seconds,
-                        "held_bytes", (json_int_t)m.held_bytes, "memory_bytes_per_second", bed->rate,
-                        "recorded", !way->unrecorded, "trials", way->trials ? way->trials : 1);
+  line.more = json_pack("{s:f, s:f, s:f, s:f, s:I, s:f, s:b, s:i}", "best_seconds", m.best,
+                        "spikes_per_step", m.spikes, "events_per_step", m.events,
+                        "events_per_second", m.events / m.seconds, "held_bytes",
+                        (json_int_t)m.held_bytes, "memory_bytes_per_second", bed->rate, "recorded",
+                        !way->unrecorded, "trials", way->trials ? way->trials : 1);
   if (!bed->bench->job.json) say(way, name, &m);
   char delays[32];
   snprintf(delays, sizeof delays, "%d:%d", bed->net.min_delay, bed->net.max_delay);
   json_object_set_new(line.more, "delays", json_string(delays));
-  if (bed->comm->size > 1) json_object_set_new(line.more, "transport", json_string(bed->comm->via->name));
-  if (bed->comm->size > 1 && !way->alive && way->percent == 0) add_exchange(bed, way, &m, line.more);
+  if (bed->comm->size > 1)
+    json_object_set_new(line.more, "transport", json_string(bed->comm->via->name));
+  if (bed->comm->size > 1 && !way->alive && way->percent == 0)
+    add_exchange(bed, way, &m, line.more);
   if (bed->net.on_host) add_bus(bed, name, &m, line.more);
   bench_print(bed->comm, bed->bench, &line);
   return fine();
@@ -287,7 +303,8 @@ static struct status bench_ways(const struct lif_bed *bed, const struct way *way
 
 static struct status bench_active(const struct lif_bed *bed, const char *name, double percent) {
   const int64_t n_steps = bed->steps + WARM_UP;
-  const struct way way = {.name = name, .percent = percent, .drawn = lif_bed_spikes(bed, n_steps, percent)};
+  const struct way way = {
+      .name = name, .percent = percent, .drawn = lif_bed_spikes(bed, n_steps, percent)};
   const struct status s = bench_ways(bed, &way);
   for (int64_t k = 0; k < n_steps; k++) lif_stimulus_free(&way.drawn[k]);
   mem_free(way.drawn);

@@ -13,8 +13,8 @@ enum { NODES = 211577, EDGES = 24678466, STEPS = 200, LOW_DELAY = 1, HIGH_DELAY 
 /* ---- graph ---- */
 
 /* Four in five neurons excite. */
-static void fill_weights(const struct lif_bed *bed, eidx n, const uint32_t *source, const uint32_t *target,
-                         int16_t *weight, uint16_t *delay) {
+static void fill_weights(const struct lif_bed *bed, eidx n, const uint32_t *source,
+                         const uint32_t *target, int16_t *weight, uint16_t *delay) {
   const uint64_t seed = (uint64_t)bed->bench->seed;
   const uint16_t low = (uint16_t)(bed->bench->low_delay ? bed->bench->low_delay : LOW_DELAY);
   const uint16_t high = (uint16_t)(bed->bench->high_delay ? bed->bench->high_delay : HIGH_DELAY);
@@ -39,8 +39,8 @@ static void build_net(struct lif_bed *bed, const struct generate_model *model) {
                                   .target = target,
                                   .weight = weight,
                                   .delay = delay};
-  lif_net_build(&edges, bed->first_of_rank[bed->comm->rank], bed->first_of_rank[bed->comm->rank + 1],
-                &bed->net);
+  lif_net_build(&edges, bed->first_of_rank[bed->comm->rank],
+                bed->first_of_rank[bed->comm->rank + 1], &bed->net);
   mem_free(source), mem_free(target), mem_free(weight), mem_free(delay);
 }
 
@@ -66,24 +66,27 @@ static struct status load_file(struct lif_bed *bed) {
   const struct connectome_facts *facts = connectome_facts(file);
   lif_net_load(file, first, last, &bed->net);
   if (facts->streamable && bed->bench->job.backend == &backend_cpu)
-    lif_net_stream(file, first, last, facts->n_edges * (int64_t)sizeof(struct lif_edge) / LIF_BED_HELD,
+    lif_net_stream(file, first, last,
+                   facts->n_edges * (int64_t)sizeof(struct lif_edge) / LIF_BED_HELD,
                    bed->bench->job.n_readers, &bed->streamed);
   connectome_close(file);
   return fine();
 }
 
-struct status lif_bed_init(const struct comm *comm, const struct bench_job *bench, struct lif_bed *bed) {
+struct status lif_bed_init(const struct comm *comm, const struct bench_job *bench,
+                           struct lif_bed *bed) {
   const struct backend *backend = bench->job.backend;
-  *bed = (struct lif_bed){.comm = comm, .bench = bench, .steps = bench->steps ? bench->steps : STEPS};
+  *bed =
+      (struct lif_bed){.comm = comm, .bench = bench, .steps = bench->steps ? bench->steps : STEPS};
   bed->first_of_rank = NEW(gidx, comm->size + 1);
   bed->device = comm->size == 1 && backend->lif->together && !bench->plain;
-  bed->rate =
-      backend->copy_rate ? backend->copy_rate() * comm->size : bench_memory_rate(comm, bench->job.n_threads);
+  bed->rate = backend->copy_rate ? backend->copy_rate() * comm->size
+                                 : bench_memory_rate(comm, bench->job.n_threads);
   TRY(bench->graph ? load_file(bed) : make_synthetic(bed));
   int64_t n_edges = bed->net.n_edges;
   comm_sum_i64(comm, &n_edges, 1);
-  log_line("graph of %lld neurons and %lld edges; memory moves %.1f GB/s", (long long)bed->net.n_global,
-           (long long)n_edges, bed->rate * 1e-9);
+  log_line("graph of %lld neurons and %lld edges; memory moves %.1f GB/s",
+           (long long)bed->net.n_global, (long long)n_edges, bed->rate * 1e-9);
   return fine();
 }
 
@@ -94,7 +97,8 @@ void lif_bed_free(struct lif_bed *bed) {
 
 /* ---- who fires ---- */
 
-/* Exactly `n` of all nodes, drawn for step t; mark [n_nodes] becomes 1 for them. The same on every rank. */
+/* Exactly `n` of all nodes, drawn for step t; mark [n_nodes] becomes 1 for them.
+ * The same on every rank. */
 static void draw_nodes(const struct lif_bed *bed, int64_t t, int64_t n, uint8_t *mark) {
   memset(mark, 0, (size_t)bed->net.n_global);
   uint32_t at = 0;

@@ -17,17 +17,18 @@ struct lif_bed {
   double rate; /* bytes per second of memory, all ranks */
 };
 
-/* The graph of --graph, or a synthetic one, each rank its share of rows. Agreed; lif_bed_free also after a
- * failure. */
-struct status lif_bed_init(const struct comm *comm, const struct bench_job *bench, struct lif_bed *bed);
+/* The graph of --graph, or a synthetic one, each rank its share of rows. Agreed;
+ * lif_bed_free also after a failure. */
+struct status lif_bed_init(const struct comm *comm, const struct bench_job *bench,
+                           struct lif_bed *bed);
 void lif_bed_free(struct lif_bed *bed);
 
-/* [n_steps] one for each step: `percent` of all neurons, drawn anew, are made to fire in it. The same neurons
- * for any number of ranks. */
+/* [n_steps] one for each step: `percent` of all neurons, drawn anew, are made to fire in it. The
+ * same neurons for any number of ranks. */
 struct lif_stimulus *lif_bed_spikes(const struct lif_bed *bed, int64_t n_steps, double percent);
 
-/* One for all steps: the same share of the neurons by lot, so that trials differ, each by a kick that no
- * other input comes near. */
+/* One for all steps: the same share of the neurons by lot, so that trials differ, each by a kick
+ * that no other input comes near. */
 struct lif_stimulus *lif_bed_kicks(const struct lif_bed *bed, double percent);
 
 #endif

@@ -1,8 +1,10 @@
-/* Cases forward, backward, total of one window on random graphs, and train_step: the whole step around it.
+/* Cases forward, backward, total of one window on random graphs, and train_step: the whole step
+ * around it.
  *
- * The floor of a pass on the cpu is the larger of its operations over the measured peak (2 E B forward, 4 E B
- * backward, each microstep) and its gathered bytes (4 E B each way) over the measured rate of random 128-byte
- * gathers from an array of 4 N B bytes: same run, same cores, all ranks at once. */
+ * The floor of a pass on the cpu is the larger of its operations over the measured peak (2 E
+ * B forward, 4 E B backward, each microstep) and its gathered bytes (4 E B each way) over the
+ * measured rate of random 128-byte gathers from an array of 4 N B bytes: same run, same
+ * cores, all ranks at once. */
 #include "kernels/interface/backends.h"
 #include "bench.h"
 #include "graph.h"
@@ -90,8 +92,8 @@ static void measure_floor(const struct comm *comm, const struct setup *s, struct
   const int64_t rows = s->nodes * s->shape.batch / per_row + 1,
                 n = (int64_t)(values / (double)per_row / comm->size) + 1;
   const int threads = s->n_threads;
-  found->peak_flops =
-      (double)rounds * RECUR_GAUGE_FLOPS * threads * comm->size / time_flops(comm, isa, threads, rounds);
+  found->peak_flops = (double)rounds * RECUR_GAUGE_FLOPS * threads * comm->size /
+                      time_flops(comm, isa, threads, rounds);
   found->gather_bytes =
       (double)n * per_row * sizeof(float) * comm->size / time_gathers(comm, isa, threads, rows, n);
   const double gather = values * sizeof(float) / found->gather_bytes,
@@ -101,8 +103,10 @@ static void measure_floor(const struct comm *comm, const struct setup *s, struct
   found->floor[TOTAL] = found->floor[FORWARD] + found->floor[BACKWARD];
 }
 
-/* On a device each pass is bound by its gathers: the edge gradient shares those of the transposed product. */
-static void measure_device_floor(const struct comm *comm, const struct setup *s, struct findings *found) {
+/* On a device each pass is bound by its gathers: the edge gradient shares those of
+ * the transposed product. */
+static void measure_device_floor(const struct comm *comm, const struct setup *s,
+                                 struct findings *found) {
   const double values = (double)s->edges * (double)s->shape.batch,
                K = (double)s->shape.steps * s->shape.microsteps;
   const int64_t rows = s->nodes * s->shape.batch / RECUR_GAUGE_ROW + 1;
@@ -114,18 +118,19 @@ static void measure_device_floor(const struct comm *comm, const struct setup *s,
 
 /* ---- the network ---- */
 
-static void put_normal(const struct backend *backend, float *there, int64_t n, uint64_t stream, double mean,
-                       double deviation) {
+static void put_normal(const struct backend *backend, float *there, int64_t n, uint64_t stream,
+                       double mean, double deviation) {
   float *x = NEW(float, n);
 #pragma omp parallel for
   for (int64_t i = 0; i < n; i++)
-    x[i] = (float)(mean + deviation * rng_normal(rng_draw(stream, (uint32_t)i, (uint32_t)(i >> 32), 0, 0)));
+    x[i] = (float)(mean + deviation *
+                              rng_normal(rng_draw(stream, (uint32_t)i, (uint32_t)(i >> 32), 0, 0)));
   if (n > 0) backend->put(there, x, (size_t)n * sizeof *x);
   mem_free(x);
 }
 
-/* Non-zero random states, weights, drives and output gradients; values shrink with the in-degree, leaks lie
- * around one half. */
+/* Non-zero random states, weights, drives and output gradients; values shrink with the in-degree,
+ * leaks lie around one half. */
 static void fill(const struct setup *s, const struct comm *comm, const struct recur_net *net,
                  struct recur *r) {
   const struct recur_backend *be = s->backend->recur;
@@ -157,8 +162,8 @@ static void wait_for(const struct backend *backend, const float *there, lidx n) 
 }
 
 /* One window there and back; seconds [CASES]. */
-static void time_window(const struct comm *comm, const struct setup *s, const struct recurrence *window,
-                        double *seconds) {
+static void time_window(const struct comm *comm, const struct setup *s,
+                        const struct recurrence *window, double *seconds) {
   const struct recur_backend *be = s->backend->recur;
   comm_barrier(s->world);
   const double start = seconds_now();
@@ -174,8 +179,8 @@ static void time_window(const struct comm *comm, const struct setup *s, const st
 }
 
 /* --seconds of windows after one that is not counted, but 10 to 100 of them. */
-static void time_windows(const struct comm *comm, const struct setup *s, const struct recurrence *window,
-                         struct findings *found) {
+static void time_windows(const struct comm *comm, const struct setup *s,
+                         const struct recurrence *window, struct findings *found) {
   double one[CASES], seconds[CASES][100];
   time_window(comm, s, window, one);
   const int n = (int)fmin(100, fmax(10, s->bench->seconds / one[TOTAL]));
@@ -198,16 +203,16 @@ static void tell(const struct comm *comm, const struct setup *s, const char *gra
                                                            : recur_isa_find(NULL);
   if (!s->bench->job.json)
     log_line("%s graph of %lld neurons and %lld edges; batch %d, %d steps of %d microsteps:", graph,
-             (long long)s->nodes, (long long)s->edges, s->shape.batch * s->grid->replicas, s->shape.steps,
-             s->shape.microsteps);
+             (long long)s->nodes, (long long)s->edges, s->shape.batch * s->grid->replicas,
+             s->shape.steps, s->shape.microsteps);
   for (int c = 0; c < CASES; c++) {
-    json_t *more =
-        json_pack("{s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f}", "graph", graph, "precision",
-                  s->mixed ? "mixed" : "fp32", "replicas", s->grid->replicas, "transport", comm->via->name,
-                  "exchange", f->exchange, "simd", isa ? isa->name : "", "steps", s->shape.steps,
-                  "microsteps", s->shape.microsteps, "seconds_best", f->best[c], "edges_per_second",
-                  (double)s->edges * s->shape.steps * s->shape.microsteps / f->median[c], "peak_gflops",
-                  f->peak_flops / 1e9, "gather_gb_per_second", f->gather_bytes / 1e9);
+    json_t *more = json_pack(
+        "{s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:f, s:f}", "graph", graph, "precision",
+        s->mixed ? "mixed" : "fp32", "replicas", s->grid->replicas, "transport", comm->via->name,
+        "exchange", f->exchange, "simd", isa ? isa->name : "", "steps", s->shape.steps,
+        "microsteps", s->shape.microsteps, "seconds_best", f->best[c], "edges_per_second",
+        (double)s->edges * s->shape.steps * s->shape.microsteps / f->median[c], "peak_gflops",
+        f->peak_flops / 1e9, "gather_gb_per_second", f->gather_bytes / 1e9);
     const struct bench_line line = {.bench = "recurrence",
                                     .name = case_name[c],
                                     .nodes = s->nodes,
@@ -223,8 +228,8 @@ static void tell(const struct comm *comm, const struct setup *s, const char *gra
 }
 
 /* Its floor is the recurrence's own median in this run. */
-static struct status run_train_step(const struct setup *s, const char *graph, const struct recur_net *net,
-                                    const struct findings *f) {
+static struct status run_train_step(const struct setup *s, const char *graph,
+                                    const struct recur_net *net, const struct findings *f) {
   struct bench_train_step step;
   TRY(bench_train_step(s->world, s->grid, s->bench, net, &step));
   const struct bench_line line = {
@@ -237,11 +242,11 @@ static struct status run_train_step(const struct setup *s, const char *graph, co
       .floor_seconds = f->median[TOTAL],
       .bytes = step.bytes,
       .peak_bytes = s->backend->peak(),
-      .more = json_pack("{s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:f}", "graph", graph, "precision",
-                        s->mixed ? "mixed" : "fp32", "replicas", s->grid->replicas, "transport",
-                        s->grid->replica_comm.via->name, "exchange", f->exchange, "floor",
-                        "total of the recurrence in this run", "steps", s->shape.steps, "microsteps",
-                        s->shape.microsteps, "seconds_best", step.best)};
+      .more = json_pack("{s:s, s:s, s:i, s:s, s:s, s:s, s:i, s:i, s:f}", "graph", graph,
+                        "precision", s->mixed ? "mixed" : "fp32", "replicas", s->grid->replicas,
+                        "transport", s->grid->replica_comm.via->name, "exchange", f->exchange,
+                        "floor", "total of the recurrence in this run", "steps", s->shape.steps,
+                        "microsteps", s->shape.microsteps, "seconds_best", step.best)};
   bench_print(s->world, s->bench, &line);
   return fine();
 }
@@ -274,8 +279,8 @@ static struct status run_network(const struct comm *comm, const struct setup *s,
   return status;
 }
 
-static struct status run_graph(const struct comm *comm, const struct setup *s, bool modular, bool ordered,
-                               struct findings *found) {
+static struct status run_graph(const struct comm *comm, const struct setup *s, bool modular,
+                               bool ordered, struct findings *found) {
   struct bench_source from = s->from;
   struct bench_graph made;
   from.model.modular = modular, from.ordered = ordered;
@@ -287,8 +292,8 @@ static struct status run_graph(const struct comm *comm, const struct setup *s, b
   return status;
 }
 
-/* With --graph that one; with --model that one as drawn, or ordered with --ordered; else both as drawn and
- * ordered. */
+/* With --graph that one; with --model that one as drawn, or ordered with --ordered; else
+ * both as drawn and ordered. */
 static struct status run_graphs(const struct comm *comm, struct setup *s) {
   struct findings found = {0};
   TRY(bench_source_look(comm, &s->from));
@@ -317,17 +322,18 @@ static struct status run_grid(const struct comm *world, const struct bench_job *
                               const struct grid *grid) {
   const int batch = given(bench->batch, 32);
   TRY(check_share(batch, grid->replicas));
-  struct setup s = {.bench = bench,
-                    .backend = bench->job.backend,
-                    .world = world,
-                    .grid = grid,
-                    .from = {.path = bench->graph,
-                             .model = {.n_nodes = bench->nodes > 0 ? bench->nodes : 5000,
-                                       .n_edges = bench->edges > 0 ? bench->edges : 524324,
-                                       .seed = (uint64_t)bench->seed}},
-                    .shape = {batch / grid->replicas, given(bench->steps, 64), given(bench->microsteps, 2)},
-                    .mixed = bench->precision && !strcmp(bench->precision, "mixed"),
-                    .n_threads = bench->job.n_threads};
+  struct setup s = {
+      .bench = bench,
+      .backend = bench->job.backend,
+      .world = world,
+      .grid = grid,
+      .from = {.path = bench->graph,
+               .model = {.n_nodes = bench->nodes > 0 ? bench->nodes : 5000,
+                         .n_edges = bench->edges > 0 ? bench->edges : 524324,
+                         .seed = (uint64_t)bench->seed}},
+      .shape = {batch / grid->replicas, given(bench->steps, 64), given(bench->microsteps, 2)},
+      .mixed = bench->precision && !strcmp(bench->precision, "mixed"),
+      .n_threads = bench->job.n_threads};
   return run_graphs(&grid->replica_comm, &s);
 }
 

@@ -28,7 +28,8 @@ static void fill_parameters(struct rnn *rnn) {
     const struct rng_block b = rng_draw(1, (uint32_t)i, (uint32_t)(i >> 32), 0, 0);
     w[i] = (float)(0.2 * rng_unit(b.v[0], b.v[1]) - 0.1);
   }
-  rnn->backend->put(rnn->backend->model->array(rnn->model, MODEL_PARAMETERS), w, (size_t)n * sizeof *w);
+  rnn->backend->put(rnn->backend->model->array(rnn->model, MODEL_PARAMETERS), w,
+                    (size_t)n * sizeof *w);
   mem_free(w);
   rnn_refresh(rnn);
 }
@@ -48,7 +49,8 @@ static void one_step(struct rnn *rnn, const int32_t *token, int64_t step) {
 }
 
 /* Seconds a step of `n` in a row, to the end of the last. */
-static double steps_in_a_row(const struct comm *comm, struct rnn *rnn, const int32_t *token, int n) {
+static double steps_in_a_row(const struct comm *comm, struct rnn *rnn, const int32_t *token,
+                             int n) {
   comm_barrier(comm);
   const double start = seconds_now();
   for (int i = 0; i < n; i++) one_step(rnn, token, i);

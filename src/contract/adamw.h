@@ -1,5 +1,6 @@
-/* AdamW with decoupled weight decay (Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR
- * 2019), as every backend makes it. With g the gradient, clipped, and t the step, from 1:
+/* AdamW with decoupled weight decay (Loshchilov and Hutter, "Decoupled weight decay
+ * regularization", ICLR 2019), as every backend makes it. With g the gradient, clipped, and t the
+ * step, from 1:
  *
  *   m = beta1 m + (1 - beta1) g                    mhat = m / (1 - beta1^t)
  *   v = beta2 v + (1 - beta2) g^2                  vhat = v / (1 - beta2^t)

@@ -1,6 +1,6 @@
-/* Where arrays live and who computes. One table per backend, all entries required; lif_backend.h,
- * recur_backend.h and model_backend.h say what each job's entries promise. The cpu backend is the
- * specification: every other one is held against it. */
+/* Where arrays live and who computes. One table per backend, all entries required; contract/lif.h,
+ * contract/recurrence.h and contract/model.h say what each job's entries promise. The cpu backend
+ * is the specification: every other one is held against it. */
 #ifndef FASCICLE_BACKEND_H
 #define FASCICLE_BACKEND_H
 
@@ -14,32 +14,35 @@ struct model_backend;
 struct backend {
   const char *name;
 
-  /* Choose the device for this rank (rank within the host) or say why there is none:
-   * EXIT_DEVICE. Local; call once before anything else. */
+  /* Choose the device for this rank (rank within the host) or say why there is none: EXIT_DEVICE.
+   * Local; call once before anything else. */
   struct status (*start)(int local_rank);
   void (*stop)(void);
 
   /* One line about the device, for logs and `info`. */
   void (*describe)(char *text, size_t size);
 
-  /* The device's own number, the same for all ranks that use it and no other in the world (a GPU's UUID).
+  /* The device's own number, the same for all ranks that use it and no other in the world (a GPU's
+   * UUID).
    * NULL: ranks share the device freely. */
   void (*identity)(char id[16]);
 
-  /* Between host arrays and memory that this backend's entries hand out, behind all work given to it so far;
-   * when they return, the host array may be reused (put) or read (get). */
+  /* Between host arrays and memory that this backend's entries hand out, behind all work given to
+   * it so far; when they return, the host array may be reused (put) or read (get). */
   void (*put)(void *there, const void *host, size_t bytes);
   void (*get)(void *host, const void *there, size_t bytes);
 
   /* Most bytes this process ever held on the device (cpu: in host arrays). */
   int64_t (*peak)(void);
 
-  /* Measured rates of the device's memory in bytes per second, for the benches' floors: read plus written,
-   * and random rows of 128 bytes out of n_rows. NULL: the benches measure the host themselves. */
+  /* Measured rates of the device's memory in bytes per second, for the benches' floors:
+   * read plus written, and random rows of 128 bytes out of n_rows. NULL: the benches
+   * measure the host themselves. */
   double (*copy_rate)(void);
   double (*gather_rate)(int64_t n_rows);
 
-  /* Bytes a second that a plain copy moves from host memory to the device's. NULL: they are the same. */
+  /* Bytes a second that a plain copy moves from host memory to the device's.
+   * NULL: they are the same. */
   double (*upload_rate)(void);
 
   /* Bytes of the device's own memory that are free now. NULL: it has none of its own. */

@@ -1,5 +1,5 @@
-/* Fixed-point leaky integrate-and-fire on one rank's share of a graph: what every backend promises. The
- * arithmetic, in full:
+/* Fixed-point leaky integrate-and-fire on one rank's share of a graph: what every backend promises.
+ * The arithmetic, in full:
  *
  *   I = sum of arrivals due at t + stimuli (exact)
  *   if counter > 0:  V = reset, counter -= 1, no spike (the input is lost)
@@ -7,12 +7,13 @@
  *                    if V >= threshold: spike, V = reset, counter = refractory
  *   each spike:      ring[t + delay][target] += weight  along all out-edges
  *
- * A neuron that a stimulus makes fire at t skips all that: I must fit, then spike, V = reset, counter =
- * refractory. A removed neuron has I = 0 and never fires, but leaks and counts down as any other.
+ * A neuron that a stimulus makes fire at t skips all that: I must fit, then spike, V = reset,
+ * counter = refractory. A removed neuron has I = 0 and never fires, but leaks and counts down as
+ * any other.
  *
- * I and V + I must fit int32: otherwise the run ends and the smallest (step, phase, node id) is reported; the
- * state is then of no further use. All integers, so every backend, thread count and rank count gives the same
- * bits. */
+ * I and V + I must fit int32: otherwise the run ends and the smallest (step, phase, node id) is
+ * reported; the state is then of no further use. All integers, so every backend, thread count and
+ * rank count gives the same bits. */
 #ifndef FASCICLE_LIF_BACKEND_H
 #define FASCICLE_LIF_BACKEND_H
 
@@ -25,13 +26,14 @@ struct lif_edge {
   uint16_t delay; /* steps, >= 1 */
 };
 
-/* Edges that stay in the file, by source: an array of struct lif_edge in the order of lif_net.out_ptr. Target
- * is the row in the whole graph, ascending within a source; the edges lead into all rows, not ours alone. */
+/* Edges that stay in the file, by source: an array of struct lif_edge in the order of
+ * lif_net.out_ptr. Target is the row in the whole graph, ascending within a source; the edges lead
+ * into all rows, not ours alone. */
 struct lif_stream {
   int file;           /* open for reading */
   int64_t offset;     /* of the array, bytes */
   int64_t held_bytes; /* of edges, at most so many are in memory at a time */
-  int n_readers;      /* threads beside those that compute, which read rows before they are needed */
+  int n_readers; /* threads beside those that compute, which read rows before they are needed */
   const eidx *in_ptr; /* [n_own + 1] how many edges end at own rows before this one */
   const char *path;   /* of the file, for messages */
 };
@@ -40,17 +42,17 @@ struct lif_stream {
 struct lif_net {
   gidx n_global, first; /* we own rows [first, first + n_own) */
   lidx n_own;
-  eidx n_edges;                    /* into our own rows */
-  const eidx *out_ptr;             /* [n_global + 1] by source row: into `out`, or into the stream's arrays */
-  const struct lif_edge *out;      /* [n_edges] within a source: ascending target; NULL when streamed */
+  eidx n_edges;        /* into our own rows */
+  const eidx *out_ptr; /* [n_global + 1] by source row: into `out`, or into the stream's arrays */
+  const struct lif_edge *out; /* [n_edges] within a source: ascending target; NULL when streamed */
   const struct lif_stream *stream; /* NULL when the edges are resident */
-  /* A device with memory of its own leaves the edges in the host's and reads there the rows that spike; it
-   * keeps those that it has read while `device_room` bytes last. */
+  /* A device with memory of its own leaves the edges in the host's and reads there the rows that
+   * spike; it keeps those that it has read while `device_room` bytes last. */
   bool on_host;
   int64_t device_room;
   const nodeid *id;    /* [n_own] node id of own rows: keys of random numbers, ties */
-  const uint8_t *mute; /* [n_own] or NULL: bit 0 = output silenced (fires, is recorded, delivers nothing),
-                          bit 1 = removed (receives nothing, never fires) */
+  const uint8_t *mute; /* [n_own] or NULL: bit 0 = output silenced (fires, is recorded, delivers
+                          nothing), bit 1 = removed (receives nothing, never fires) */
   int min_delay, max_delay; /* of the whole graph; 1, 1 without edges */
   bool wide;                /* sums of arrivals may leave int32: accumulate in int64 */
 };
@@ -67,8 +69,9 @@ struct lif_params {
 
 enum lif_kind { LIF_CURRENT, LIF_POISSON, LIF_SPIKES };
 
-/* One stimulus, for own neurons. Random numbers: rng_draw(seed, low half of id, low half of step, index |
- * high half of id << 16, trial); a neuron gets `value` when rng_unit(v[0], v[1]) < probability. */
+/* One stimulus, for own neurons. Random numbers: rng_draw(seed, low half of id, low half
+ * of step, index | high half of id << 16, trial); a neuron gets `value` when
+ * rng_unit(v[0], v[1]) < probability. */
 struct lif_stimulus {
   enum lif_kind kind;
   int index;                     /* its position in the configuration, 0..65535 */
@@ -78,7 +81,8 @@ struct lif_stimulus {
   lidx n;
   const lidx *neuron; /* [n] own rows, ascending */
   int64_t n_steps;
-  const int64_t *step; /* LIF_SPIKES: [n_steps] ascending; the neurons fire then, whatever V or counter */
+  const int64_t
+      *step; /* LIF_SPIKES: [n_steps] ascending; the neurons fire then, whatever V or counter */
 };
 
 enum lif_phase { LIF_INPUT = 0, LIF_INTEGRATE = 1 };
@@ -105,58 +109,62 @@ struct lif_tally {
 struct comm;
 struct lif; /* the backend's state: V, counters, ring, its copy of the edges */
 
-/* Trials of one net that share its edges and go step by step together, where this rank alone has the whole
- * net. As the entries of lif_backend, for trial k of n_trials; the first `n_trials` given to run() go on, the
- * others stay where they are. A fault is that of the smallest trial that has one, whose number goes to
- * `faulty`; all trials have then made the steps that run() returns. mine and tally: [n_trials]. */
+/* Trials of one net that share its edges and go step by step together, where this rank alone has
+ * the whole net. As the entries of lif_backend, for trial k of n_trials; the first `n_trials` given
+ * to run() go on, the others stay where they are. A fault is that of the smallest trial that has
+ * one, whose number goes to `faulty`; all trials have then made the steps that run() returns. mine
+ * and tally: [n_trials]. */
 struct lif_together {
-  int most;                      /* that open() takes */
-  int (*worthwhile)(lidx n_own); /* how many of a net of so many neurons are quicker together; 1: none */
+  int most; /* that open() takes */
+  int (*worthwhile)(
+      lidx n_own); /* how many of a net of so many neurons are quicker together; 1: none */
   struct status (*open)(const struct lif_net *net, const struct lif_params *params,
-                        const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed, int n_trials,
-                        struct lif **state);
+                        const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
+                        int n_trials, struct lif **state);
   void (*write)(struct lif *state, int k, int64_t step, uint32_t trial, const int32_t *potential,
                 const uint16_t *counter, const int64_t *ring);
   void (*read)(struct lif *state, int k, int32_t *potential, uint16_t *counter, int64_t *ring);
-  int64_t (*run)(struct lif *state, int n_trials, int64_t n, struct lif_spikes *mine, struct lif_tally *tally,
-                 struct lif_fault *fault, int *faulty);
+  int64_t (*run)(struct lif *state, int n_trials, int64_t n, struct lif_spikes *mine,
+                 struct lif_tally *tally, struct lif_fault *fault, int *faulty);
   void (*potentials)(struct lif *state, int k, lidx n, const lidx *neuron, int32_t *potential);
 };
 
 struct lif_backend {
   /* Local. The net and stimuli must outlive the state. n_threads >= 1. */
   struct status (*open)(const struct lif_net *net, const struct lif_params *params,
-                        const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed, int n_threads,
-                        struct lif **state);
+                        const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
+                        int n_threads, struct lif **state);
   void (*close)(struct lif *state);
 
-  /* Whole state in and out, host arrays: potential [n_own], counter [n_own], ring [n_own][max_delay]: entry d
-   * of a neuron is its sum due at step + d. `trial` keys the random numbers. Without `wide` the sums given
-   * must fit int32. */
+  /* Whole state in and out, host arrays: potential [n_own], counter [n_own], ring
+   * [n_own][max_delay]: entry d of a neuron is its sum due at step + d. `trial` keys the random
+   * numbers. Without `wide` the sums given must fit int32. */
   void (*write)(struct lif *state, int64_t step, uint32_t trial, const int32_t *potential,
                 const uint16_t *counter, const int64_t *ring);
   void (*read)(struct lif *state, int32_t *potential, uint16_t *counter, int64_t *ring);
 
-  /* Steps step .. step + n - 1, n <= min_delay: sums, update, spikes of own neurons into `mine` (its arrays
-   * belong to the state and live until the next call). The first fault found goes to `fault`. */
+  /* Steps step .. step + n - 1, n <= min_delay: sums, update, spikes of own neurons into
+   * `mine` (its arrays belong to the state and live until the next call). The first fault
+   * found goes to `fault`. */
   void (*integrate)(struct lif *state, int n, struct lif_spikes *mine, struct lif_fault *fault);
 
-  /* Spikes of all ranks in those n steps go along their out-edges into our ring, muted ones left out by the
-   * caller; rows need not ascend within a step. Then the step number moves on by n. */
+  /* Spikes of all ranks in those n steps go along their out-edges into our ring, muted ones left
+   * out by the caller; rows need not ascend within a step. Then the step number moves on by n. */
   void (*deliver)(struct lif *state, int n, const struct lif_spikes *all);
 
-  /* Where this rank alone has the whole net, or has joined the others: as integrate and deliver would do
-   * them, at least one and at most n steps, without a word to the host in between; returns how many. Muted
-   * spikes are left out of what is delivered and of the tally. With a fault, `mine` may go on behind the
-   * fault's step. Spikes are not handed out where `mine` is NULL. The entry is NULL where integrate and
-   * deliver are as good. */
+  /* Where this rank alone has the whole net, or has joined the others: as integrate and deliver
+   * would do them, at least one and at most n steps, without a word to the host in between; returns
+   * how many. Muted spikes are left out of what is delivered and of the tally. With a fault, `mine`
+   * may go on behind the fault's step. Spikes are not handed out where `mine` is NULL. The entry is
+   * NULL where integrate and deliver are as good. */
   int64_t (*run)(struct lif *state, int64_t n, struct lif_spikes *mine, struct lif_tally *tally,
                  struct lif_fault *fault);
 
-  /* Collective, once after open: the devices of this group's ranks talk to each other from now on, so that
-   * `run` works on several ranks: all call it with the same n, get the same number of steps and the same
-   * `sent`, and all end when one has a fault, each with its own. first_of_rank [size + 1]; comm and its
-   * transport outlive the state, whose close is then collective. False, on every rank: there is no such road.
+  /* Collective, once after open: the devices of this group's ranks talk to each other from now on,
+   * so that `run` works on several ranks: all call it with the same n, get the same number of steps
+   * and the same `sent`, and all end when one has a fault, each with its own. first_of_rank [size +
+   * 1]; comm and its transport outlive the state, whose close is then collective. False, on every
+   * rank: there is no such road.
    * NULL: never. */
   bool (*join)(struct lif *state, const struct comm *comm, const gidx *first_of_rank);
 

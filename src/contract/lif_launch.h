@@ -1,12 +1,15 @@
-/* How many steps a device makes at a time before the host takes their spikes, and the room that this takes:
- * for the backend that makes them and for who plans its memory. */
+/* How many steps a device makes at a time before the host takes their spikes, and the room that
+ * this takes: for the backend that makes them and for who plans its memory. */
 #ifndef FASCICLE_LIF_LEG_H
 #define FASCICLE_LIF_LEG_H
 
 #include "core/types.h"
 
-enum { LIF_LEGS = 2 };                                /* one runs, one is taken */
-enum { LIF_LEG_ROWS = 1 << 25, LIF_LEG_STEPS = 256 }; /* room for spikes, should everybody fire; steps */
+enum { LIF_LEGS = 2 }; /* one runs, one is taken */
+enum {
+  LIF_LEG_ROWS = 1 << 25,
+  LIF_LEG_STEPS = 256
+}; /* room for spikes, should everybody fire; steps */
 
 /* Whole batches of min_delay steps, if it can be more than one; at least one step. */
 static inline int lif_leg_steps(int64_t n_own, int n_trials, int min_delay) {

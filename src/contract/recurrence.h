@@ -1,5 +1,5 @@
-/* The recurrence of one rank, forward and backward: what every backend promises. Own rows i, B columns,
- * K = T M microsteps:
+/* The recurrence of one rank, forward and backward: what every backend promises. Own rows i, B
+ * columns, K = T M microsteps:
  *
  *   z_k = V s_k + d_t + b,  p_k = tanh(z_k),  s_{k+1} = (1 - a) s_k + a p_k,  t = floor(k / M)
  *
@@ -9,13 +9,15 @@
  *   q = g a (1 - p_k^2);  db += q;  da += g (p_k - s_k);  dd_t += q  (input rows only)
  *   dv_e += q[dst] s_k[src];  g = (1 - a) g + V^T q
  *
- * Only states are saved. p_k is won back from two of them, p_k = (s_{k+1} - (1 - a) s_k) / a; that loses
- * digits where a is small, so rows with a < RECUR_SMALL_LEAK form z_k and p_k again in the backward pass.
- * Mixed precision rounds what is read along edges, and nothing else: s_k in the sums over edges (z_k, dv) to
- * binary16, q in V^T q and dv to bfloat16, whose range the gradients need; to nearest, ties to even. States,
- * parameters, gradients and all sums stay fp32; db, da, dd and p_k see s and q as they were.
+ * Only states are saved. p_k is won back from two of them, p_k = (s_{k+1} - (1 - a) s_k) / a; that
+ * loses digits where a is small, so rows with a < RECUR_SMALL_LEAK form z_k and p_k again in the
+ * backward pass. Mixed precision rounds what is read along edges, and nothing else: s_k in the sums
+ * over edges (z_k, dv) to binary16, q in V^T q and dv to bfloat16, whose range the gradients need;
+ * to nearest, ties to even. States, parameters, gradients and all sums stay fp32; db, da, dd and
+ * p_k see s and q as they were.
  *
- * The same network, shape and graph split give the same bits in every run, for any number of threads. */
+ * The same network, shape and graph split give the same bits in every run, for
+ * any number of threads. */
 #ifndef FASCICLE_RECUR_BACKEND_H
 #define FASCICLE_RECUR_BACKEND_H
 
@@ -35,8 +37,9 @@ struct recur_net {
   lidx n_in, n_out;
   const lidx *in, *out; /* own rows that take the drive / are read out, ascending */
   struct recur_shape shape;
-  bool mixed;         /* gathered rows are rounded to 16 bits; see above */
-  bool want_gradient; /* else only two states are kept and the backward entries must not be called */
+  bool mixed; /* gathered rows are rounded to 16 bits; see above */
+  bool
+      want_gradient; /* else only two states are kept and the backward entries must not be called */
 };
 
 enum recur_way { RECUR_THERE, RECUR_BACK, RECUR_WAYS };
@@ -44,54 +47,56 @@ enum recur_way { RECUR_THERE, RECUR_BACK, RECUR_WAYS };
 struct recur; /* the backend's state for one network and shape */
 
 struct recur_backend {
-  /* Local. The graph must outlive the state. All memory of a window is taken here; `bytes` predicts it from
-   * the counts of the net alone (row_ptr and col are not read). Parameters, drive, state(0) and d_output
-   * start as zeros. */
+  /* Local. The graph must outlive the state. All memory of a window is taken here; `bytes` predicts
+   * it from the counts of the net alone (row_ptr and col are not read). Parameters, drive, state(0)
+   * and d_output start as zeros. */
   struct status (*open)(const struct recur_net *net, int n_threads, struct recur **state);
   void (*close)(struct recur *state);
   int64_t (*bytes)(const struct recur_net *net);
 
-  /* Parameters in the backend's memory, edge values in near-then-far order of the graph. Pointers stay valid
-   * until close; the optimiser of the same backend works on them in place. */
+  /* Parameters in the backend's memory, edge values in near-then-far order of the graph. Pointers
+   * stay valid until close; the optimiser of the same backend works on them in place. */
   float *(*value)(struct recur *state);  /* [near.n_edges + far.n_edges] */
   float *(*leak)(struct recur *state);   /* [n_own] in (0, 1) */
   float *(*bias)(struct recur *state);   /* [n_own] */
   float *(*drive)(struct recur *state);  /* [T][n_in][B] */
   float *(*output)(struct recur *state); /* [T][n_out][B], filled by forward */
 
-  /* Gradients of one window: complete after backward_end or window_backward (not summed over windows). */
+  /* Gradients of one window: complete after backward_end or window_backward
+   * (not summed over windows). */
   float *(*d_value)(struct recur *state);
   float *(*d_leak)(struct recur *state);
   float *(*d_bias)(struct recur *state);
   float *(*d_drive)(struct recur *state);
   float *(*d_output)(struct recur *state); /* in: [T][n_out][B] */
 
-  /* States s_k, [n_own + n_halo][B], 0 <= k <= K. state(0) is the caller's to fill (own rows; zeros for a
-   * cold start) before each forward pass. Without want_gradient states k and k + 2 share memory: then only
-   * the newest two are valid. After window_forward only states 0 and K may be looked at: a backend may keep
-   * those between in an order of its own. */
+  /* States s_k, [n_own + n_halo][B], 0 <= k <= K. state(0) is the caller's to fill (own rows; zeros
+   * for a cold start) before each forward pass. Without want_gradient states k and k + 2 share
+   * memory: then only the newest two are valid. After window_forward only states 0 and K may be
+   * looked at: a backend may keep those between in an order of its own. */
   float *(*state)(struct recur *state, int k);
-  /* Gradient with respect to the state: [n_own + n_halo][B]; after backward, own rows hold dL/ds_0. */
+  /* Gradient with respect to the state: [n_own + n_halo][B]; after backward,
+   * own rows hold dL/ds_0. */
   float *(*d_state)(struct recur *state);
 
-  /* One microstep on a split graph. near may run while the halo rows of state(k) travel; far completes
-   * s_{k+1}, own rows. */
+  /* One microstep on a split graph. near may run while the halo rows of state(k) travel; far
+   * completes s_{k+1}, own rows. */
   void (*forward_begin)(struct recur *state);
   void (*forward_near)(struct recur *state, int k);
   void (*forward_far)(struct recur *state, int k);
 
-  /* Backward: `far` makes q and the halo rows of V^T q in d_state, which then travel home while `near` does
-   * the own rows; the transport's reduce_end adds what arrived to the own rows of d_state. `end` after
-   * microstep 0. */
+  /* Backward: `far` makes q and the halo rows of V^T q in d_state, which then travel home while
+   * `near` does the own rows; the transport's reduce_end adds what arrived to the own rows of
+   * d_state. `end` after microstep 0. */
   void (*backward_begin)(struct recur *state);
   void (*backward_far)(struct recur *state, int k);
   void (*backward_near)(struct recur *state, int k);
   void (*backward_end)(struct recur *state);
 
-  /* Where messages only queue work on the device (transport->queues), a pass over a split window can be
-   * recorded, messages included, and replayed without the host. replay: true when that did the whole pass;
-   * else the caller makes the pass step by step and ends it with recorded. A backend without recordings
-   * returns false and does nothing. */
+  /* Where messages only queue work on the device (transport->queues), a pass over a split window
+   * can be recorded, messages included, and replayed without the host. replay: true when that did
+   * the whole pass; else the caller makes the pass step by step and ends it with recorded. A
+   * backend without recordings returns false and does nothing. */
   bool (*replay)(struct recur *state, enum recur_way way);
   void (*recorded)(struct recur *state, enum recur_way way);
 

@@ -40,8 +40,8 @@ void account_check(const struct account *a) {
     int64_t rows = in->kept;
     for (int r = 0; r < in->n_reasons; r++) rows += in->reason[r].rows;
     if (rows != in->facts.rows)
-      DIE(EXIT_RUNTIME, "%s: %lld rows were read, %lld accounted for", in->path, (long long)in->facts.rows,
-          (long long)rows);
+      DIE(EXIT_RUNTIME, "%s: %lld rows were read, %lld accounted for", in->path,
+          (long long)in->facts.rows, (long long)rows);
   }
 }
 
@@ -51,10 +51,11 @@ static json_t *input_json(const struct input_account *in) {
     if (in->reason[r].rows)
       json_object_set_new(dropped, in->reason[r].text, json_integer(in->reason[r].rows));
   const char *slash = strrchr(in->path, '/');
-  return json_pack(
-      "{s:s, s:s, s:s, s:I, s:s, s:I, s:I, s:o, s:O}", "role", in->role, "file", slash ? slash + 1 : in->path,
-      "format", in->facts.format, "bytes", (json_int_t)in->facts.bytes, "sha256", in->facts.sha256, "rows",
-      (json_int_t)in->facts.rows, "kept", (json_int_t)in->kept, "dropped", dropped, "columns", in->columns);
+  return json_pack("{s:s, s:s, s:s, s:I, s:s, s:I, s:I, s:o, s:O}", "role", in->role, "file",
+                   slash ? slash + 1 : in->path, "format", in->facts.format, "bytes",
+                   (json_int_t)in->facts.bytes, "sha256", in->facts.sha256, "rows",
+                   (json_int_t)in->facts.rows, "kept", (json_int_t)in->kept, "dropped", dropped,
+                   "columns", in->columns);
 }
 
 json_t *account_inputs_json(const struct account *a) {
@@ -77,8 +78,8 @@ static void print_columns(const struct input_account *in) {
 void account_print(const struct account *a) {
   for (int i = 0; i < a->n_inputs; i++) {
     const struct input_account *in = &a->input[i];
-    printf("%s: %s, %lld bytes, sha256 %.16s...\n", in->path, in->facts.format, (long long)in->facts.bytes,
-           in->facts.sha256);
+    printf("%s: %s, %lld bytes, sha256 %.16s...\n", in->path, in->facts.format,
+           (long long)in->facts.bytes, in->facts.sha256);
     printf("  %13lld rows read\n  %13lld kept\n", (long long)in->facts.rows, (long long)in->kept);
     print_columns(in);
     for (int r = 0; r < in->n_reasons; r++)

@@ -1,5 +1,5 @@
-/* The account of every row read: kept, or dropped for one stated reason. It is printed, given as JSON and
- * stored in the artifact; `account_check` proves that the sums agree. */
+/* The account of every row read: kept, or dropped for one stated reason. It is printed, given as
+ * JSON and stored in the artifact; `account_check` proves that the sums agree. */
 #ifndef FASCICLE_CONVERT_ACCOUNT_H
 #define FASCICLE_CONVERT_ACCOUNT_H
 
@@ -28,8 +28,8 @@ struct account {
   int n_inputs;
   struct input_account input[MAX_INPUTS];
   /* negative: weights below 0 that met a sign */
-  int64_t merged_rows, merged_pairs, self_loops, parallel_edges, isolated, saturated, scaled_to_zero,
-      negative;
+  int64_t merged_rows, merged_pairs, self_loops, parallel_edges, isolated, saturated,
+      scaled_to_zero, negative;
   json_t *edges_by_transmitter, *nodes_by_transmitter; /* label -> count, or NULL */
 };
 

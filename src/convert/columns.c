@@ -24,8 +24,10 @@ static struct status take_pair(void *self, const char *key, const char *value) {
   if (i == c->n) {
     char list[256];
     list_keys(c, list, sizeof list);
-    if (!c->open) return failure(EXIT_USAGE, "--%s: unknown key '%s'; known are %s", c->option, key, list);
-    if (c->n == MAX_CHOICES) return failure(EXIT_USAGE, "--%s: more than %d columns", c->option, MAX_CHOICES);
+    if (!c->open)
+      return failure(EXIT_USAGE, "--%s: unknown key '%s'; known are %s", c->option, key, list);
+    if (c->n == MAX_CHOICES)
+      return failure(EXIT_USAGE, "--%s: more than %d columns", c->option, MAX_CHOICES);
     c->item[c->n++] = (struct column_choice){.key = mem_string(key)};
   }
   mem_free(c->item[i].name);
@@ -50,7 +52,8 @@ static const char *next_name(const char *list, char *name, size_t size) {
   return list[n] ? list + n + 1 : NULL;
 }
 
-/* The first of the default names that the table has; table_find's result of the last one otherwise. */
+/* The first of the default names that the table has; table_find's result of
+ * the last one otherwise. */
 static int find_default(const struct table *table, const char *list) {
   int column = -1;
   char name[64];
@@ -76,8 +79,8 @@ static void describe(const struct column_choice *choice, char *text, size_t size
   if (at < size) snprintf(text + at, size - at, " (%s)", choice->key);
 }
 
-struct status choice_find(const struct column_choice *choice, const struct table *table, const char *option,
-                          bool required, int *column) {
+struct status choice_find(const struct column_choice *choice, const struct table *table,
+                          const char *option, bool required, int *column) {
   *column = !choice->name    ? -1
             : choice->chosen ? table_find(table, choice->name)
                              : find_default(table, choice->name);
@@ -93,7 +96,8 @@ struct status choice_find(const struct column_choice *choice, const struct table
   return table_no_column(table, wanted, remedy);
 }
 
-struct status next_batch(struct table *table, struct table_batch *batch, struct progress *progress) {
+struct status next_batch(struct table *table, struct table_batch *batch,
+                         struct progress *progress) {
   TRY(table_next(table, batch));
   progress_show(progress, table_done(table), NULL);
   return fine();

@@ -1,5 +1,5 @@
-/* fascicle convert, in parts: nodes, edges, signs and the account of every row. All ranks read the edge
- * table, rank 0 does the rest. */
+/* fascicle convert, in parts: nodes, edges, signs and the account of every row. All ranks read the
+ * edge table, rank 0 does the rest. */
 #ifndef FASCICLE_CONVERT_H
 #define FASCICLE_CONVERT_H
 
@@ -57,19 +57,22 @@ struct nodes {
 struct node_labels *nodes_column(struct nodes *nodes, const char *name);
 
 /* Read the node table into `nodes` (ids must be initialised) and apply the node rule. */
-struct status nodes_read(const struct convert_options *o, struct nodes *nodes, struct account *account);
+struct status nodes_read(const struct convert_options *o, struct nodes *nodes,
+                         struct account *account);
 
 /* Read the transmitter table: a column "transmitter" for all ids known so far. */
 struct status transmitters_read(const struct convert_options *o, struct nodes *nodes,
                                 struct account *account);
 
-/* Give every id a flag and a code in each column: ids that edges brought are nodes without labels. */
+/* Give every id a flag and a code in each column: ids that edges brought
+ * are nodes without labels. */
 void nodes_fill(struct nodes *nodes);
 void nodes_free(struct nodes *nodes);
 
 /* ---- edges ---- */
 
-/* Kept rows. source and target are indices of `ids` while rows are read, node ids after edges_canonical. */
+/* Kept rows. source and target are indices of `ids` while rows are read, node ids
+ * after edges_canonical. */
 struct edges {
   int64_t n, capacity;
   uint32_t *source, *target;
@@ -83,24 +86,25 @@ struct status edges_ids_are_names(const struct convert_options *o, bool *names);
 /* Room for n edges, with or without delays. */
 void edges_reserve(struct edges *edges, int64_t n, bool delay);
 
-/* Stream the edge table; rows are kept or dropped for one reason each. The ranks share the table, and must
- * know the same nodes; what they read ends up on rank 0. Agreed. */
-struct status edges_read(const struct comm *comm, const struct convert_options *o, struct nodes *nodes,
-                         struct edges *edges, struct account *account);
+/* Stream the edge table; rows are kept or dropped for one reason each. The ranks share the table,
+ * and must know the same nodes; what they read ends up on rank 0. Agreed. */
+struct status edges_read(const struct comm *comm, const struct convert_options *o,
+                         struct nodes *nodes, struct edges *edges, struct account *account);
 
 /* Drop edges whose source has sign 0; `sign` [ids.n], `label` of each for the account. */
 void edges_drop_excluded(struct edges *edges, struct nodes *nodes, const int8_t *sign,
                          struct account *account);
 
-/* Sort by (target, source, delay) after renaming ends by node_of [ids.n]; adds the edges to `progress` once
- * for each of SORT_PASSES. */
+/* Sort by (target, source, delay) after renaming ends by node_of [ids.n]; adds the edges to
+ * `progress` once for each of SORT_PASSES. */
 enum { SORT_PASSES = 3 };
 void edges_canonical(struct edges *edges, const uint32_t *node_of, int64_t n_nodes,
                      struct progress *progress);
 
 /* Sum, keep or refuse repeated (source, target[, delay]); sorted edges. */
-struct status edges_merge(const struct convert_options *o, struct edges *edges, struct account *account,
-                          const uint32_t *index_of_node, const struct ids *ids);
+struct status edges_merge(const struct convert_options *o, struct edges *edges,
+                          struct account *account, const uint32_t *index_of_node,
+                          const struct ids *ids);
 
 void edges_free(struct edges *edges);
 
@@ -121,8 +125,9 @@ struct status next_batch(struct table *table, struct table_batch *batch, struct 
 
 /* "key=value" pairs of a column option over the defaults. */
 struct column_choice {
-  char *key;  /* "pre" */
-  char *name; /* of the column; NULL: none by default. A default may name several: "body_pre|pre", in order */
+  char *key;   /* "pre" */
+  char *name;  /* of the column; NULL: none by default. A default may name several: "body_pre|pre",
+                  in order */
   bool chosen; /* by the user: then it is one name, and must exist */
 };
 enum { MAX_CHOICES = 32 };
@@ -136,7 +141,7 @@ void choice_default(struct column_choices *c, const char *key, const char *name)
 struct status choices_parse(struct column_choices *c, const char *text);
 void choices_free(struct column_choices *c);
 /* The column of a choice in a table: -1 when it is absent and was not chosen by the user. */
-struct status choice_find(const struct column_choice *choice, const struct table *table, const char *option,
-                          bool required, int *column);
+struct status choice_find(const struct column_choice *choice, const struct table *table,
+                          const char *option, bool required, int *column);
 
 #endif

@@ -82,17 +82,18 @@ static struct status parse_filters(struct reading *r) {
     struct filter *f = &r->filter[r->n_filters];
     f->column = table_find(r->table, name);
     if (f->column == -2)
-      return failure(EXIT_INPUT,
-                     "%s: column '%s' occurs more than once; choose by position, from 1: --where 1=%s",
-                     table_path(r->table), name, equals + 1);
+      return failure(
+          EXIT_INPUT,
+          "%s: column '%s' occurs more than once; choose by position, from 1: --where 1=%s",
+          table_path(r->table), name, equals + 1);
     if (f->column < 0) {
       char wanted[300];
       snprintf(wanted, sizeof wanted, "'%s' (--where)", name);
       return table_no_column(r->table, wanted, "");
     }
     f->value = mem_string(equals + 1);
-    f->reason =
-        account_reason(r->account, "%s is not as --where asks", table_column_name(r->table, f->column));
+    f->reason = account_reason(r->account, "%s is not as --where asks",
+                               table_column_name(r->table, f->column));
     r->n_filters++;
   }
   return fine();
@@ -104,14 +105,15 @@ static bool filtered_by(const struct reading *r, int column) {
   return false;
 }
 
-/* A column "type" or "kind" that nobody mentioned separates synapses of different kinds as a rule; rows must
- * not be added over it unasked. */
+/* A column "type" or "kind" that nobody mentioned separates synapses of different kinds as a rule;
+ * rows must not be added over it unasked. */
 static void find_kind(const struct reading *r, int *column) {
   for (int i = 0; i < table_n_columns(r->table) && *column < 0; i++) {
     const char *name = table_column_name(r->table, i);
     bool free = !strcasecmp(name, "type") || !strcasecmp(name, "kind");
     for (int role = 0; role < KIND; role++)
-      if (r->choices.item[role].name && table_find(r->table, r->choices.item[role].name) == i) free = false;
+      if (r->choices.item[role].name && table_find(r->table, r->choices.item[role].name) == i)
+        free = false;
     if (free) *column = i;
   }
 }
@@ -137,7 +139,8 @@ static struct status choose_columns(struct reading *r) {
     TRY(choice_find(&r->choices.item[role], r->table, "columns", role <= WEIGHT, &column));
     if (role == KIND && column < 0) find_kind(r, &column);
     want_column(r, wants, &n, role, column, kinds[role]);
-    if (role == KIND) r->kinds_matter = column >= 0 && !filtered_by(r, column) && !r->o->merge_kinds;
+    if (role == KIND)
+      r->kinds_matter = column >= 0 && !filtered_by(r, column) && !r->o->merge_kinds;
   }
   for (int i = 0; i < r->n_filters; i++) {
     r->filter[i].want = n;
@@ -157,7 +160,8 @@ static bool row_passes(struct reading *r, const struct table_batch *b, int64_t i
     for (int g = 0; g < r->n_filters; g++) {
       if (r->filter[g].column != r->filter[f].column) continue;
       const struct span s = span_trim(table_text(&b->column[r->filter[g].want], i));
-      passes |= (size_t)s.n == strlen(r->filter[g].value) && !memcmp(s.at, r->filter[g].value, (size_t)s.n);
+      passes |= (size_t)s.n == strlen(r->filter[g].value) &&
+                !memcmp(s.at, r->filter[g].value, (size_t)s.n);
     }
     if (!passes) return r->account->reason[r->filter[f].reason].rows++, false;
   }
@@ -170,11 +174,12 @@ static struct status check_kind(struct reading *r, const struct table_batch *b, 
   if (r->kinds.n <= 1) return fine();
   char *first = ids_text(&r->kinds, 0), *second = ids_text(&r->kinds, 1);
   const char *column = json_string_value(json_object_get(r->account->columns, "kind"));
-  const struct status failed =
-      failure(EXIT_INPUT,
-              "%s: row %lld: column '%s' holds edges of several kinds ('%s', '%s' ..): take one with --where "
-              "'%s=%s', or add them together with --merge-kinds",
-              table_path(r->table), (long long)(b->first_row + i), column, first, second, column, first);
+  const struct status failed = failure(EXIT_INPUT,
+                                       "%s: row %lld: column '%s' holds edges of several kinds "
+                                       "('%s', '%s' ..): take one with --where "
+                                       "'%s=%s', or add them together with --merge-kinds",
+                                       table_path(r->table), (long long)(b->first_row + i), column,
+                                       first, second, column, first);
   mem_free(first), mem_free(second);
   return failed;
 }
@@ -182,8 +187,9 @@ static struct status check_kind(struct reading *r, const struct table_batch *b, 
 static struct status check_names(const struct reading *r, const struct table_batch *b, int64_t i) {
   for (int role = PRE; role <= POST; role++)
     if (!span_trim(table_text(&b->column[r->want[role]], i)).n)
-      return failure(EXIT_INPUT, "%s: row %lld: the name in column '%s' is empty", table_path(r->table),
-                     (long long)(b->first_row + i), r->choices.item[role].name);
+      return failure(EXIT_INPUT, "%s: row %lld: the name in column '%s' is empty",
+                     table_path(r->table), (long long)(b->first_row + i),
+                     r->choices.item[role].name);
   return fine();
 }
 
@@ -215,8 +221,8 @@ static void make_room(struct reading *r, int64_t n) {
   if (e->n + n > e->capacity) edges_reserve(e, e->n + n + e->n / 2, r->want[DELAY] >= 0);
 }
 
-static struct status bad_number(const struct reading *r, const struct table_batch *b, int64_t i, int role,
-                                const char *must) {
+static struct status bad_number(const struct reading *r, const struct table_batch *b, int64_t i,
+                                int role, const char *must) {
   return failure(EXIT_INPUT, "%s: row %lld: column '%s' is %lld: %s", table_path(r->table),
                  (long long)(b->first_row + i), r->choices.item[role].name,
                  (long long)b->column[r->want[role]].count[i], must);
@@ -229,7 +235,8 @@ static bool known(const struct reading *r, uint32_t index) {
 /* The reason to drop a row, or -1. */
 static int reason_of(const struct reading *r, uint32_t source, uint32_t target, int64_t weight) {
   const bool has_source = known(r, source), has_target = known(r, target);
-  if (!has_source || !has_target) return has_source ? r->no_target : has_target ? r->no_source : r->no_ends;
+  if (!has_source || !has_target)
+    return has_source ? r->no_target : has_target ? r->no_source : r->no_ends;
   if (r->self_loop >= 0 && source == target) return r->self_loop;
   return r->zero >= 0 && weight == 0 ? r->zero : -1;
 }
@@ -284,7 +291,8 @@ static struct status read_rows(struct reading *r, int share, int n_shares) {
   table_share(r->table, share, n_shares);
   TRY(choose_columns(r));
   name_reasons(r);
-  struct progress progress = progress_start("edges", "bytes", 0, table_facts(r->table)->bytes / n_shares);
+  struct progress progress =
+      progress_start("edges", "bytes", 0, table_facts(r->table)->bytes / n_shares);
   struct table_batch b = {.n = 1};
   while (b.n) {
     TRY(next_batch(r->table, &b, &progress));
@@ -308,7 +316,8 @@ static struct status read_share(const struct convert_options *o, int share, int 
   edges_free(to->edges);
   for (int i = 0; i < to->account->n_reasons; i++) to->account->reason[i].rows = 0;
   struct status s = read_rows(&r, share, n_shares);
-  /* The facts of a shared table lack its SHA-256; the last rank has no share to receive, and time. */
+  /* The facts of a shared table lack its SHA-256; the last rank has no
+   * share to receive, and time. */
   if (!s.code && n_shares > 1 && share == n_shares - 1) {
     int64_t bytes;
     s = sha256_file(o->edges, to->account->facts.sha256, &bytes);
@@ -338,15 +347,17 @@ static struct status check_any(const struct convert_options *o, const struct edg
   const int64_t strange =
       a->reason[r.no_source].rows + a->reason[r.no_target].rows + a->reason[r.no_ends].rows;
   if (!strange)
-    return failure(EXIT_INPUT, "%s: all %lld rows were dropped; first reason: %s", o->edges, (long long)rows,
-                   first_reason(a));
-  return failure(EXIT_INPUT,
-                 "%s: all %lld rows were dropped, %lld of them because an end is not a node; do the ids of "
-                 "both tables belong together?",
-                 o->edges, (long long)rows, (long long)strange);
+    return failure(EXIT_INPUT, "%s: all %lld rows were dropped; first reason: %s", o->edges,
+                   (long long)rows, first_reason(a));
+  return failure(
+      EXIT_INPUT,
+      "%s: all %lld rows were dropped, %lld of them because an end is not a node; do the ids of "
+      "both tables belong together?",
+      o->edges, (long long)rows, (long long)strange);
 }
 
-/* The shares of all ranks, read, become one on rank 0; `s` is how the reading of ours ended. Agreed. */
+/* The shares of all ranks, read, become one on rank 0; `s` is how the reading
+ * of ours ended. Agreed. */
 static struct status bring_together(const struct comm *comm, const struct convert_options *o,
                                     struct convert_share *share, struct status s) {
   comm_wait_for_all(comm); /* shares may take unequal times */
@@ -361,7 +372,8 @@ static struct status bring_together(const struct comm *comm, const struct conver
   return agree(comm, s);
 }
 
-/* As many rows as columns of numbers, of which nobody chose three: a matrix whose cells would pass for ids.
+/* As many rows as columns of numbers, of which nobody chose three: a matrix whose cells would pass
+ * for ids.
  */
 static struct status check_matrix(const struct convert_options *o, int64_t rows) {
   enum { EDGE_COLUMNS = 3 };
@@ -370,19 +382,22 @@ static struct status check_matrix(const struct convert_options *o, int64_t rows)
   struct status s = o->columns ? fine() : open_edges(o, &table, &choices);
   if (!s.code && table && !table_has_header(table) && table_n_columns(table) > EDGE_COLUMNS &&
       table_n_columns(table) == rows)
-    s = failure(EXIT_INPUT,
-                "%s: %lld rows of %lld numbers look like a dense matrix, not like edges; `fascicle convert "
-                "--help` turns one into an edge list, --columns pre=1,post=2,weight=3 reads these columns",
-                o->edges, (long long)rows, (long long)rows);
+    s = failure(
+        EXIT_INPUT,
+        "%s: %lld rows of %lld numbers look like a dense matrix, not like edges; `fascicle convert "
+        "--help` turns one into an edge list, --columns pre=1,post=2,weight=3 reads these columns",
+        o->edges, (long long)rows, (long long)rows);
   choices_free(&choices);
   table_close(table);
   return s;
 }
 
-struct status edges_read(const struct comm *comm, const struct convert_options *o, struct nodes *nodes,
-                         struct edges *edges, struct account *account) {
-  struct convert_share share = {
-      .nodes = nodes, .known = nodes->ids.n, .edges = edges, .account = account_input(account, "edges")};
+struct status edges_read(const struct comm *comm, const struct convert_options *o,
+                         struct nodes *nodes, struct edges *edges, struct account *account) {
+  struct convert_share share = {.nodes = nodes,
+                                .known = nodes->ids.n,
+                                .edges = edges,
+                                .account = account_input(account, "edges")};
   struct status s = read_share(o, comm->rank, comm->size, &share);
   if (comm->size > 1) s = bring_together(comm, o, &share, s);
   if (comm->rank == 0 && !s.code) s = check_matrix(o, share.account->facts.rows);

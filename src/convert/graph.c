@@ -26,11 +26,13 @@ struct work {
 /* ---- signs ---- */
 
 static struct status unknown_label(const struct work *w, const char *label, const char *whose) {
-  return failure(EXIT_INPUT, "%s: no entry for the transmitter '%s'%s; add \"%s\": 1, -1 or \"exclude\"",
+  return failure(EXIT_INPUT,
+                 "%s: no entry for the transmitter '%s'%s; add \"%s\": 1, -1 or \"exclude\"",
                  w->signs.path, *label ? label : "missing", whose, *label ? label : "missing");
 }
 
-/* Every label that occurs must have an entry, used or not, so that a new one is never overlooked. */
+/* Every label that occurs must have an entry, used or not, so that a new
+ * one is never overlooked. */
 static struct status check_labels(struct work *w) {
   const struct node_labels *c = nodes_column(&w->nodes, "transmitter");
   struct status s = fine();
@@ -77,7 +79,8 @@ static struct status apply_signs(struct work *w) {
   const int64_t before = w->edges.n;
   edges_drop_excluded(&w->edges, &w->nodes, w->sign, &w->account);
   if (before && !w->edges.n)
-    return failure(EXIT_INPUT, "%s: the sign table excludes the source of every edge that was left (%lld)",
+    return failure(EXIT_INPUT,
+                   "%s: the sign table excludes the source of every edge that was left (%lld)",
                    w->signs.path, (long long)before);
   return fine();
 }
@@ -86,7 +89,8 @@ static struct status apply_signs(struct work *w) {
 
 static void leave_isolated_out(struct work *w) {
   bool *touched = NEW_ZERO(bool, w->nodes.ids.n);
-  for (int64_t i = 0; i < w->edges.n; i++) touched[w->edges.source[i]] = touched[w->edges.target[i]] = true;
+  for (int64_t i = 0; i < w->edges.n; i++)
+    touched[w->edges.source[i]] = touched[w->edges.target[i]] = true;
   const bool drop = !strcmp(w->o->isolated, "drop");
   for (int64_t i = 0; i < w->nodes.ids.n; i++) {
     if (!w->nodes.is_node[i] || touched[i]) continue;
@@ -131,7 +135,8 @@ static void count_by_transmitter(struct work *w) {
 /* ---- the artifact's arrays ---- */
 
 /* Labels in byte order with "" first; codes follow. */
-static void add_label_column(struct work *w, const struct node_labels *from, struct node_column *to) {
+static void add_label_column(struct work *w, const struct node_labels *from,
+                             struct node_column *to) {
   int64_t n;
   uint32_t *order = ids_sorted(&from->labels, NULL, &n), *rank = NEW(uint32_t, n);
   bool *used = NEW_ZERO(bool, n);
@@ -173,11 +178,12 @@ static void add_ids(struct work *w) {
 static struct status bad_impulse(const struct work *w, int64_t i, int64_t impulse) {
   char *pre = ids_text(&w->nodes.ids, w->index_of_node[w->edges.source[i]]);
   char *post = ids_text(&w->nodes.ids, w->index_of_node[w->edges.target[i]]);
-  const struct status s = failure(
-      EXIT_INPUT, "%s: edge %s -> %s: weight %d scaled by %lld/%lld is %lld, which %s", w->o->edges, pre,
-      post, w->edges.weight[i], (long long)w->scale.num, (long long)w->scale.den, (long long)impulse,
-      impulse ? "does not fit 16 bits; choose a smaller --scale, or --overflow saturate"
-              : "loses the edge; choose a larger --scale, or --underflow keep");
+  const struct status s =
+      failure(EXIT_INPUT, "%s: edge %s -> %s: weight %d scaled by %lld/%lld is %lld, which %s",
+              w->o->edges, pre, post, w->edges.weight[i], (long long)w->scale.num,
+              (long long)w->scale.den, (long long)impulse,
+              impulse ? "does not fit 16 bits; choose a smaller --scale, or --overflow saturate"
+                      : "loses the edge; choose a larger --scale, or --underflow keep");
   mem_free(pre), mem_free(post);
   return s;
 }
@@ -185,7 +191,8 @@ static struct status bad_impulse(const struct work *w, int64_t i, int64_t impuls
 /* impulse = weight x sign x num / den, half to even; count = |weight|. */
 static struct status add_edges(struct work *w) {
   struct connectome *g = &w->graph;
-  const bool saturate = !strcmp(w->o->overflow, "saturate"), lose = !strcmp(w->o->underflow, "keep");
+  const bool saturate = !strcmp(w->o->overflow, "saturate"),
+             lose = !strcmp(w->o->underflow, "keep");
   const int64_t n = g->n_edges = w->edges.n;
   g->impulse = NEW(int16_t, n);
   for (int64_t i = 0; i < n; i++) {
@@ -228,17 +235,18 @@ static struct status add_order(struct work *w) {
 
 static json_t *rules_json(const struct work *w) {
   const struct convert_options *o = w->o;
-  json_t *rules =
-      json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:I, s:I}", "node_rule",
-                o->node_rule, "ids", w->nodes.ids.names ? "names" : "numbers", "duplicates", o->duplicates,
-                "self_loops", o->self_loops, "isolated", o->isolated, "zero_weights", o->zero_weights,
-                "repeated_ids", o->repeated_ids, "labels_and_names", "outer blanks do not count",
-                "merge_kinds", o->merge_kinds, "overflow", o->overflow, "underflow", o->underflow,
-                "scale_num", (json_int_t)w->scale.num, "scale_den", (json_int_t)w->scale.den);
+  json_t *rules = json_pack(
+      "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:I, s:I}", "node_rule",
+      o->node_rule, "ids", w->nodes.ids.names ? "names" : "numbers", "duplicates", o->duplicates,
+      "self_loops", o->self_loops, "isolated", o->isolated, "zero_weights", o->zero_weights,
+      "repeated_ids", o->repeated_ids, "labels_and_names", "outer blanks do not count",
+      "merge_kinds", o->merge_kinds, "overflow", o->overflow, "underflow", o->underflow,
+      "scale_num", (json_int_t)w->scale.num, "scale_den", (json_int_t)w->scale.den);
   json_t *where = json_array();
   for (int i = 0; i < o->where.n; i++) json_array_append_new(where, json_string(o->where.item[i]));
   json_object_set_new(rules, "where", where);
-  if (!w->graph.delay) json_object_set_new(rules, "delay_steps", json_integer(w->graph.constant_delay));
+  if (!w->graph.delay)
+    json_object_set_new(rules, "delay_steps", json_integer(w->graph.constant_delay));
   if (w->has_signs) {
     json_object_set(rules, "signs", w->signs.json);
     json_object_set_new(rules, "signs_sha256", json_string(w->signs.sha256));
@@ -248,12 +256,12 @@ static json_t *rules_json(const struct work *w) {
 
 static json_t *result_json(const struct work *w) {
   const struct account *a = &w->account;
-  json_t *r =
-      json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "nodes", (json_int_t)w->graph.n_nodes,
-                "edges", (json_int_t)w->graph.n_edges, "isolated_nodes", (json_int_t)a->isolated,
-                "self_loops", (json_int_t)a->self_loops, "merged_pairs", (json_int_t)a->merged_pairs,
-                "merged_rows", (json_int_t)a->merged_rows, "parallel_edges", (json_int_t)a->parallel_edges,
-                "saturated", (json_int_t)a->saturated, "scaled_to_zero", (json_int_t)a->scaled_to_zero);
+  json_t *r = json_pack(
+      "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "nodes", (json_int_t)w->graph.n_nodes,
+      "edges", (json_int_t)w->graph.n_edges, "isolated_nodes", (json_int_t)a->isolated,
+      "self_loops", (json_int_t)a->self_loops, "merged_pairs", (json_int_t)a->merged_pairs,
+      "merged_rows", (json_int_t)a->merged_rows, "parallel_edges", (json_int_t)a->parallel_edges,
+      "saturated", (json_int_t)a->saturated, "scaled_to_zero", (json_int_t)a->scaled_to_zero);
   int64_t sum = 0;
   for (int64_t i = 0; i < w->graph.n_edges; i++) sum += w->graph.count[i];
   json_object_set_new(r, "weight_sum", json_integer(sum));
@@ -263,21 +271,25 @@ static json_t *result_json(const struct work *w) {
 }
 
 static json_t *facts_json(const struct work *w) {
-  return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "program", "fascicle convert", "version", BUILD_VERSION,
-                   "commit", BUILD_COMMIT, "inputs", account_inputs_json(&w->account), "rules", rules_json(w),
-                   "result", result_json(w));
+  return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "program", "fascicle convert", "version",
+                   BUILD_VERSION, "commit", BUILD_COMMIT, "inputs",
+                   account_inputs_json(&w->account), "rules", rules_json(w), "result",
+                   result_json(w));
 }
 
 static void warn(const struct work *w) {
   const int64_t mixed = ids_mixed_blanks(&w->nodes.ids);
   if (mixed)
-    log_warning("%lld names occur with different outer blanks and were taken as one each", (long long)mixed);
-  if (w->account.saturated) log_warning("%lld impulses were saturated", (long long)w->account.saturated);
+    log_warning("%lld names occur with different outer blanks and were taken as one each",
+                (long long)mixed);
+  if (w->account.saturated)
+    log_warning("%lld impulses were saturated", (long long)w->account.saturated);
   if (w->account.scaled_to_zero)
     log_warning("%lld weights that are not 0 scaled to 0", (long long)w->account.scaled_to_zero);
   if (w->account.negative)
-    log_warning("%lld weights are below 0 and were multiplied by the sign of their transmitter as well",
-                (long long)w->account.negative);
+    log_warning(
+        "%lld weights are below 0 and were multiplied by the sign of their transmitter as well",
+        (long long)w->account.negative);
   if (w->graph.n_edges == 0) log_warning("the graph has no edges");
 }
 
@@ -294,11 +306,11 @@ static void print_result(const struct work *w) {
   const struct account *a = &w->account;
   account_print(a);
   if (a->merged_pairs)
-    printf("  %lld pair%s repeated, weights summed (%lld rows merged)\n", (long long)a->merged_pairs,
-           a->merged_pairs == 1 ? "" : "s", (long long)a->merged_rows);
+    printf("  %lld pair%s repeated, weights summed (%lld rows merged)\n",
+           (long long)a->merged_pairs, a->merged_pairs == 1 ? "" : "s", (long long)a->merged_rows);
   if (a->parallel_edges) printf("  %lld parallel edges kept\n", (long long)a->parallel_edges);
-  printf("%s: %lld nodes by rule '%s' (%lld without an edge%s), %lld edges, %lld self-loops\n", w->o->output,
-         (long long)w->graph.n_nodes, w->o->node_rule, (long long)a->isolated,
+  printf("%s: %lld nodes by rule '%s' (%lld without an edge%s), %lld edges, %lld self-loops\n",
+         w->o->output, (long long)w->graph.n_nodes, w->o->node_rule, (long long)a->isolated,
          strcmp(w->o->isolated, "drop") ? "" : ", left out", (long long)w->graph.n_edges,
          (long long)a->self_loops);
   if (w->has_signs)
@@ -336,7 +348,8 @@ static struct status read_tables(const struct comm *comm, struct work *w) {
   TRY(agree(comm, edges_ids_are_names(w->o, &names)));
   ids_init(&w->nodes.ids, names);
   if (w->o->nodes) TRY(agree(comm, nodes_read(w->o, &w->nodes, &w->account)));
-  /* Labels come first where the nodes are known, so that a label without a sign is found in seconds. */
+  /* Labels come first where the nodes are known, so that a label without a
+   * sign is found in seconds. */
   const bool nodes_known = strcmp(w->o->node_rule, "endpoints") != 0;
   if (nodes_known) TRY(agree(comm, comm->rank == 0 ? read_labels(w) : fine()));
   TRY(edges_read(comm, w->o, &w->nodes, &w->edges, &w->account));

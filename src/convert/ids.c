@@ -27,7 +27,8 @@ void ids_init(struct ids *ids, bool names) {
 }
 
 void ids_free(struct ids *ids) {
-  mem_free(ids->id), mem_free(ids->text), mem_free(ids->at), mem_free(ids->blanks), mem_free(ids->slot);
+  mem_free(ids->id), mem_free(ids->text), mem_free(ids->at), mem_free(ids->blanks),
+      mem_free(ids->slot);
   *ids = (struct ids){0};
 }
 
@@ -95,7 +96,8 @@ static void keep_name(struct ids *ids, const char *text, int64_t n, uint32_t bla
 static uint32_t add(struct ids *ids, struct slot *s, uint64_t id, const char *text, int64_t n,
                     uint32_t blanks) {
   if (ids->n == NO_INDEX)
-    DIE(EXIT_INPUT, "more than %u distinct ids; a graph may have at most that many nodes", NO_INDEX);
+    DIE(EXIT_INPUT, "more than %u distinct ids; a graph may have at most that many nodes",
+        NO_INDEX);
   if (ids->n == ids->capacity) grow_lists(ids);
   const uint32_t index = (uint32_t)ids->n;
   *s = (struct slot){id, index};
@@ -129,18 +131,20 @@ static uint32_t one(struct ids *ids, const struct table_column *c, int64_t i, bo
   return ids_name(ids, c->text + c->at[i], c->at[i + 1] - c->at[i], may_add);
 }
 
-/* Rows [first, end) of one column. Slots lie anywhere in a large table: they are fetched some rows ahead. */
-static void map_rows(struct ids *ids, const struct ids_column *c, int64_t first, int64_t end, const bool *use,
-                     bool may_add) {
+/* Rows [first, end) of one column. Slots lie anywhere in a large table: they are
+ * fetched some rows ahead. */
+static void map_rows(struct ids *ids, const struct ids_column *c, int64_t first, int64_t end,
+                     const bool *use, bool may_add) {
   for (int64_t i = first; i < end; i++) {
     if (!ids->names && i + AHEAD < end)
-      __builtin_prefetch(&ids->slot[mix_u64(c->from->id[i + AHEAD]) & ((uint64_t)ids->n_slots - 1)]);
+      __builtin_prefetch(
+          &ids->slot[mix_u64(c->from->id[i + AHEAD]) & ((uint64_t)ids->n_slots - 1)]);
     if (!use || use[i]) c->index[i] = one(ids, c->from, i, may_add);
   }
 }
 
-void ids_map(struct ids *ids, const struct ids_column *column, int n_columns, int64_t n, const bool *use,
-             bool may_add) {
+void ids_map(struct ids *ids, const struct ids_column *column, int n_columns, int64_t n,
+             const bool *use, bool may_add) {
   const int64_t pieces = (n + PIECE - 1) / PIECE;
 #pragma omp parallel for schedule(dynamic, 2) if (!may_add && n >= PARALLEL_ROWS)
   for (int64_t p = 0; p < n_columns * pieces; p++) {

@@ -12,7 +12,8 @@ static void move_edge(struct edges *e, int64_t to, int64_t from) {
   if (e->delay) e->delay[to] = e->delay[from];
 }
 
-void edges_drop_excluded(struct edges *e, struct nodes *nodes, const int8_t *sign, struct account *account) {
+void edges_drop_excluded(struct edges *e, struct nodes *nodes, const int8_t *sign,
+                         struct account *account) {
   struct node_labels *column = nodes_column(nodes, "transmitter");
   struct input_account *input = account_input(account, "edges");
   int64_t *dropped = NEW_ZERO(int64_t, column->labels.n), n = 0;
@@ -27,8 +28,8 @@ void edges_drop_excluded(struct edges *e, struct nodes *nodes, const int8_t *sig
   for (int64_t l = 0; l < column->labels.n; l++) {
     if (!dropped[l]) continue;
     char *label = ids_text(&column->labels, (uint32_t)l);
-    const int reason =
-        account_reason(input, "the sign table excludes its source (%s)", *label ? label : "missing");
+    const int reason = account_reason(input, "the sign table excludes its source (%s)",
+                                      *label ? label : "missing");
     input->reason[reason].rows += dropped[l];
     mem_free(label);
   }
@@ -58,7 +59,8 @@ static void sort_by(struct edges *e, const uint32_t *key32, const uint16_t *key1
   *e = to;
 }
 
-void edges_canonical(struct edges *e, const uint32_t *node_of, int64_t n_nodes, struct progress *progress) {
+void edges_canonical(struct edges *e, const uint32_t *node_of, int64_t n_nodes,
+                     struct progress *progress) {
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < e->n; i++) {
     e->source[i] = node_of[e->source[i]];
@@ -80,8 +82,10 @@ static bool same_pair(const struct edges *e, int64_t i, int64_t j) {
 }
 
 static struct status repeated(const char *path, const struct edges *e, int64_t i,
-                              const uint32_t *index_of_node, const struct ids *ids, const char *what) {
-  char *pre = ids_text(ids, index_of_node[e->source[i]]), *post = ids_text(ids, index_of_node[e->target[i]]);
+                              const uint32_t *index_of_node, const struct ids *ids,
+                              const char *what) {
+  char *pre = ids_text(ids, index_of_node[e->source[i]]),
+       *post = ids_text(ids, index_of_node[e->target[i]]);
   const struct status s = failure(EXIT_INPUT, "%s: the pair %s -> %s %s", path, pre, post, what);
   mem_free(pre), mem_free(post);
   return s;
@@ -100,9 +104,10 @@ struct status edges_merge(const struct convert_options *o, struct edges *e, stru
     if (same && !keep) {
       const int64_t sum = (int64_t)e->weight[n - 1] + e->weight[i];
       if (sum < -INT32_MAX || sum > INT32_MAX)
-        return repeated(o->edges, e, i, index_of_node, ids,
-                        "has a summed weight that does not fit a signed 32-bit number; --duplicates keep "
-                        "does not add them");
+        return repeated(
+            o->edges, e, i, index_of_node, ids,
+            "has a summed weight that does not fit a signed 32-bit number; --duplicates keep "
+            "does not add them");
       e->weight[n - 1] = (int32_t)sum;
       account->merged_rows++;
       account->merged_pairs += last_pair != n - 1;
@@ -132,7 +137,8 @@ struct status scale_parse(const char *text, struct scale *scale) {
   if (read_part(text, &end, &scale->num) &&
       (!*end || (*end == '/' && read_part(end + 1, &end, &scale->den))) && !*end)
     return fine();
-  return failure(EXIT_USAGE, "--scale %s: it must read NUM or NUM/DEN, whole numbers in 1..2147483648", text);
+  return failure(EXIT_USAGE,
+                 "--scale %s: it must read NUM or NUM/DEN, whole numbers in 1..2147483648", text);
 }
 
 int64_t scale_apply(struct scale scale, int64_t x) {

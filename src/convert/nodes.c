@@ -72,7 +72,8 @@ struct keyed {
 static uint32_t code_of(struct keyed *k, const struct table_batch *b, int column, int64_t row) {
   struct ids *labels = &k->nodes->column[k->first_column + column].labels;
   uint32_t code = 0;
-  for (int l = k->fall_back ? 0 : column; l < (k->fall_back ? k->n_labels : column + 1) && !code; l++) {
+  for (int l = k->fall_back ? 0 : column; l < (k->fall_back ? k->n_labels : column + 1) && !code;
+       l++) {
     const struct span s = table_text(&b->column[1 + l], row);
     code = ids_name(labels, s.at, s.n, true);
   }
@@ -82,18 +83,20 @@ static uint32_t code_of(struct keyed *k, const struct table_batch *b, int column
 static struct status differing(const struct keyed *k, uint32_t index, int64_t row, int column,
                                uint32_t code) {
   const struct node_labels *c = &k->nodes->column[k->first_column + column];
-  char *id = ids_text(&k->nodes->ids, index), *old = label_of(c, index), *new = ids_text(&c->labels, code);
-  const struct status s =
-      failure(EXIT_INPUT,
-              "%s: row %lld: id %s occurs again with %s '%s', before it was '%s'; choose with --repeated-ids "
-              "first or last",
-              table_path(k->table), (long long)row, id, c->name, new, old);
+  char *id = ids_text(&k->nodes->ids, index), *old = label_of(c, index),
+       *new = ids_text(&c->labels, code);
+  const struct status s = failure(EXIT_INPUT,
+                                  "%s: row %lld: id %s occurs again with %s '%s', before it was "
+                                  "'%s'; choose with --repeated-ids "
+                                  "first or last",
+                                  table_path(k->table), (long long)row, id, c->name, new, old);
   mem_free(id), mem_free(old), mem_free(new);
   return s;
 }
 
 /* A row for an id that already has codes. */
-static struct status take_repeat(struct keyed *k, uint32_t index, int64_t row, const uint32_t *code) {
+static struct status take_repeat(struct keyed *k, uint32_t index, int64_t row,
+                                 const uint32_t *code) {
   int differs = -1;
   for (int c = k->n_columns - 1; c >= 0; c--)
     if (k->nodes->column[k->first_column + c].code[index] != code[c]) differs = c;
@@ -101,10 +104,12 @@ static struct status take_repeat(struct keyed *k, uint32_t index, int64_t row, c
   const char *policy = k->o->repeated_ids;
   if (!strcmp(policy, "refuse")) return differing(k, index, row, differs, code[differs]);
   if (k->other < 0)
-    k->other = account_reason(k->account, "the id occurs with other values; the %s row was taken", policy);
+    k->other =
+        account_reason(k->account, "the id occurs with other values; the %s row was taken", policy);
   k->account->reason[k->other].rows++;
   if (!strcmp(policy, "last"))
-    for (int c = 0; c < k->n_columns; c++) k->nodes->column[k->first_column + c].code[index] = code[c];
+    for (int c = 0; c < k->n_columns; c++)
+      k->nodes->column[k->first_column + c].code[index] = code[c];
   return fine();
 }
 
@@ -125,7 +130,8 @@ static struct status take_keyed_row(struct keyed *k, const struct table_batch *b
   if (index == NO_INDEX || (!k->may_add && !k->nodes->is_node[index]))
     return k->account->reason[k->unknown].rows++, fine();
   for (int c = 0; c < k->n_columns; c++) code[c] = code_of(k, b, c, i);
-  if (k->may_add ? ids->n == before : k->seen[index]) return take_repeat(k, index, b->first_row + i, code);
+  if (k->may_add ? ids->n == before : k->seen[index])
+    return take_repeat(k, index, b->first_row + i, code);
   for (int c = 0; c < k->n_columns; c++) {
     struct node_labels *column = &k->nodes->column[k->first_column + c];
     if (k->may_add)
@@ -158,14 +164,16 @@ static struct status choose_node_columns(struct keyed *k, struct column_choices 
   int n = 1;
   want[0].kind = k->nodes->ids.names ? TABLE_TEXT : TABLE_ID;
   TRY(choice_find(&choices->item[0], k->table, choices->option, true, &want[0].column));
-  json_object_set_new(k->account->columns, "id", json_string(table_column_name(k->table, want[0].column)));
+  json_object_set_new(k->account->columns, "id",
+                      json_string(table_column_name(k->table, want[0].column)));
   k->first_column = k->nodes->n_columns;
   for (int i = 1; i < choices->n; i++) {
     const struct column_choice *c = &choices->item[i];
     if (!strcmp(c->key, "sign") || is_reserved_column(c->key) || strchr(c->key, '/'))
-      return failure(EXIT_USAGE,
-                     "--%s: the name '%s' is taken by the file format; choose another, such as cell_%s",
-                     choices->option, c->key, c->key);
+      return failure(
+          EXIT_USAGE,
+          "--%s: the name '%s' is taken by the file format; choose another, such as cell_%s",
+          choices->option, c->key, c->key);
     TRY(choice_find(c, k->table, choices->option, false, &want[n].column));
     if (want[n].column < 0) continue;
     want[n++].kind = TABLE_TEXT;
@@ -186,10 +194,11 @@ static struct status apply_rule(const struct convert_options *o, struct keyed *k
   const char *name = traced ? "status" : "superclass";
   struct node_labels *column = nodes_column(nodes, name);
   if (!column)
-    return failure(EXIT_USAGE,
-                   "%s: --node-rule %s needs the column '%s', which the table does not have; name it: "
-                   "--node-columns %s=COLUMN",
-                   table_path(k->table), o->node_rule, name, name);
+    return failure(
+        EXIT_USAGE,
+        "%s: --node-rule %s needs the column '%s', which the table does not have; name it: "
+        "--node-columns %s=COLUMN",
+        table_path(k->table), o->node_rule, name, name);
   const uint32_t wanted = traced ? ids_name(&column->labels, "Traced", 6, false) : 0;
   const int reason = account_reason(k->account, traced ? "status is not Traced" : "no superclass");
   for (int64_t i = 0; i < nodes->ids.n; i++) {
@@ -220,8 +229,10 @@ static struct status read_nodes(const struct convert_options *o, struct keyed *k
   return apply_rule(o, k);
 }
 
-struct status nodes_read(const struct convert_options *o, struct nodes *nodes, struct account *account) {
-  struct keyed k = {.o = o, .nodes = nodes, .may_add = true, .account = account_input(account, "nodes")};
+struct status nodes_read(const struct convert_options *o, struct nodes *nodes,
+                         struct account *account) {
+  struct keyed k = {
+      .o = o, .nodes = nodes, .may_add = true, .account = account_input(account, "nodes")};
   struct column_choices choices = {.open = true, .option = "node-columns"};
   const struct status s = read_nodes(o, &k, &choices);
   choices_free(&choices);
@@ -270,7 +281,8 @@ static struct status read_transmitters(const struct convert_options *o, struct k
 struct status transmitters_read(const struct convert_options *o, struct nodes *nodes,
                                 struct account *account) {
   if (nodes_column(nodes, "transmitter"))
-    return failure(EXIT_USAGE, "--transmitters: --node-columns already names a transmitter column; give one");
+    return failure(EXIT_USAGE,
+                   "--transmitters: --node-columns already names a transmitter column; give one");
   struct keyed k = {.o = o, .nodes = nodes, .account = account_input(account, "transmitters")};
   struct column_choices choices = {.option = "transmitter-columns"};
   const struct status s = read_transmitters(o, &k, &choices);

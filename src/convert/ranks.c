@@ -64,8 +64,8 @@ static void send_share(const struct comm *comm, const struct convert_share *shar
 }
 
 /* The ids that a rank found; returns the index here of each [h->n_ids]. */
-static uint32_t *receive_ids(const struct comm *comm, const struct convert_share *share, const struct head *h,
-                             int from) {
+static uint32_t *receive_ids(const struct comm *comm, const struct convert_share *share,
+                             const struct head *h, int from) {
   struct ids ids = {.names = share->nodes->ids.names, .n = h->n_ids, .id = NEW(uint64_t, h->n_ids)};
   comm_receive(comm, ids.id, h->n_ids * (int64_t)sizeof *ids.id, from);
   if (ids.names) {
@@ -104,7 +104,8 @@ static void receive_share(const struct comm *comm, struct convert_share *share, 
   mem_free(index);
   share->account->kept += h.kept;
   share->account->facts.rows += h.rows;
-  for (int r = 0; r < share->account->n_reasons; r++) share->account->reason[r].rows += h.dropped[r];
+  for (int r = 0; r < share->account->n_reasons; r++)
+    share->account->reason[r].rows += h.dropped[r];
   if (*h.sha256) memcpy(share->account->facts.sha256, h.sha256, sizeof h.sha256);
 }
 

@@ -1,5 +1,5 @@
-/* Ranks share the edge table: each reads its share of the record batches (or of the lines of text) with ids
- * and an account of its own; then all of it goes to rank 0, in the order of the table. */
+/* Ranks share the edge table: each reads its share of the record batches (or of the lines of text)
+ * with ids and an account of its own; then all of it goes to rank 0, in the order of the table. */
 #ifndef FASCICLE_CONVERT_RANKS_H
 #define FASCICLE_CONVERT_RANKS_H
 
@@ -18,8 +18,8 @@ struct convert_share {
 /* What becomes of the shares. */
 enum convert_verdict {
   SHARES_FIT,   /* they can be put together */
-  SHARES_CLASH, /* one of them failed, or two hold edges of different kinds: the table must be read from its
-                   start by one rank, whose line names the right row */
+  SHARES_CLASH, /* one of them failed, or two hold edges of different kinds: the table must be read
+                   from its start by one rank, whose line names the right row */
   SHARES_STOP   /* a rank failed in another way than by its input: so do all */
 };
 

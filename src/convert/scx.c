@@ -1,4 +1,5 @@
-/* convert --edges FOLDER.scx: the portable artifact has its own nodes, signs and delays; no rule applies. */
+/* convert --edges FOLDER.scx: the portable artifact has its own nodes, signs and
+ * delays; no rule applies. */
 #include "build.h"
 #include "convert.h"
 #include "core/log.h"
@@ -28,18 +29,18 @@ static json_t *provenance(const struct convert_options *o, const struct connecto
   sha256_init(&sha);
   sha256_add(&sha, g->scx->manifest, strlen(g->scx->manifest));
   sha256_end(&sha, text);
-  return json_pack("{s:s, s:s, s:s, s:[{s:s, s:s, s:s}], s:{s:I, s:I}}", "program", "fascicle convert",
-                   "version", BUILD_VERSION, "commit", BUILD_COMMIT, "inputs", "role", "scx", "file",
-                   o->edges, "manifest_sha256", text, "result", "nodes", (json_int_t)g->n_nodes, "edges",
-                   (json_int_t)g->n_edges);
+  return json_pack("{s:s, s:s, s:s, s:[{s:s, s:s, s:s}], s:{s:I, s:I}}", "program",
+                   "fascicle convert", "version", BUILD_VERSION, "commit", BUILD_COMMIT, "inputs",
+                   "role", "scx", "file", o->edges, "manifest_sha256", text, "result", "nodes",
+                   (json_int_t)g->n_nodes, "edges", (json_int_t)g->n_edges);
 }
 
 static void tell(const struct convert_options *o, const struct connectome *g, const json_t *facts) {
   if (o->json)
     json_print(facts);
   else
-    printf("%s: %lld nodes, %lld edges from %s\n", o->output, (long long)g->n_nodes, (long long)g->n_edges,
-           o->edges);
+    printf("%s: %lld nodes, %lld edges from %s\n", o->output, (long long)g->n_nodes,
+           (long long)g->n_edges, o->edges);
 }
 
 struct status convert_scx(const struct convert_options *o) {

@@ -35,19 +35,22 @@ static struct status find(const char *name, char path[PATH_MAX]) {
     const int n = snprintf(path, PATH_MAX, "%s/%s/signs_%s.json", folder, places[i], name);
     if (n < PATH_MAX && !access(path, R_OK)) return tidy(path), fine();
   }
-  return failure(EXIT_USAGE, "--signs %s: neither a shipped sign table nor a path of a JSON file", name);
+  return failure(EXIT_USAGE, "--signs %s: neither a shipped sign table nor a path of a JSON file",
+                 name);
 }
 
 static struct status check_entries(const struct signs *s) {
   if (!json_is_object(s->table) || json_object_size(s->table) == 0)
-    return failure(EXIT_USAGE, "%s: \"signs\" must be an object with an entry for each label", s->path);
+    return failure(EXIT_USAGE, "%s: \"signs\" must be an object with an entry for each label",
+                   s->path);
   const char *label;
   json_t *value;
   json_object_foreach((json_t *)s->table, label, value) {
     const bool word = json_is_string(value) && !strcmp(json_string_value(value), "exclude");
     const json_int_t sign = json_is_integer(value) ? json_integer_value(value) : 0;
     if (!word && sign != 1 && sign != -1)
-      return failure(EXIT_USAGE, "%s: the sign of \"%s\" must be 1, -1 or \"exclude\"", s->path, label);
+      return failure(EXIT_USAGE, "%s: the sign of \"%s\" must be 1, -1 or \"exclude\"", s->path,
+                     label);
   }
   return fine();
 }

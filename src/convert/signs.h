@@ -1,6 +1,6 @@
-/* Sign tables: transmitter label -> +1, -1 or exclude. A small JSON file
- * {"name": .., "about": .., "citation": .., "signs": {"acetylcholine": 1, "gaba": -1, "unclear": "exclude"}}.
- * No label has a sign by default: "unclear" and "missing" (an empty label, or no row) need entries too. */
+/* Sign tables: transmitter label -> +1, -1 or exclude. A small JSON file {"name": .., "about": ..,
+ * "citation": .., "signs": {"acetylcholine": 1, "gaba": -1, "unclear": "exclude"}}. No label has a
+ * sign by default: "unclear" and "missing" (an empty label, or no row) need entries too. */
 #ifndef FASCICLE_SIGNS_H
 #define FASCICLE_SIGNS_H
 
@@ -16,8 +16,9 @@ struct signs {
   char sha256[DIGEST_TEXT];
 };
 
-/* `name` is a path (it holds a '/' or ends in .json) or the name of a shipped table ("shiu": signs_shiu.json
- * in share/fascicle/jobs/conf beside the program, or in jobs/conf of its source). Local. */
+/* `name` is a path (it holds a '/' or ends in .json) or the name of a shipped table
+ * ("shiu": signs_shiu.json in share/fascicle/jobs/conf beside the program, or in jobs/conf
+ * of its source). Local. */
 struct status signs_read(const char *name, struct signs *signs);
 void signs_free(struct signs *signs);
 

@@ -15,15 +15,17 @@
 enum { CHUNK = 1 << 30 }; /* bytes in one MPI call */
 
 int int_from(int64_t n, const char *what) {
-  if (n < 0 || n > INT_MAX) DIE(EXIT_RUNTIME, "%s is %lld, more than an int holds", what, (long long)n);
+  if (n < 0 || n > INT_MAX)
+    DIE(EXIT_RUNTIME, "%s is %lld, more than an int holds", what, (long long)n);
   return (int)n;
 }
 
-/* The number of tasks that the launcher promised, and the variable that says so; 0 when there was no
- * launcher. */
+/* The number of tasks that the launcher promised, and the variable that says so; 0 when
+ * there was no launcher. */
 static int promised_tasks(const char **variable, const char **rank) {
   static const struct {
-    const char *launched, *tasks, *rank; /* variables; PMI_SIZE is that of the launchers of other MPIs */
+    const char *launched, *tasks,
+        *rank; /* variables; PMI_SIZE is that of the launchers of other MPIs */
   } launcher[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
                   {"SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
                   {"PMI_SIZE", "PMI_SIZE", "PMI_RANK"}};
@@ -45,10 +47,11 @@ static void refuse_wrong_launch(int size) {
   int promised = promised_tasks(&variable, &rank);
   if (promised == 0 || promised == size) return;
   if (!rank || !strcmp(rank, "0")) /* one line, however many copies there are */
-    fprintf(stderr,
-            "fascicle: %s says %d tasks, but MPI sees %d: the launcher started separate copies; use "
-            "`srun --mpi=pmix` or the mpirun of the MPI that fascicle was built with\n",
-            variable, promised, size);
+    fprintf(
+        stderr,
+        "fascicle: %s says %d tasks, but MPI sees %d: the launcher started separate copies; use "
+        "`srun --mpi=pmix` or the mpirun of the MPI that fascicle was built with\n",
+        variable, promised, size);
   fflush(stderr);
   _exit(EXIT_DEVICE);
 }
@@ -66,12 +69,13 @@ struct comm comm_start(int *argc, char ***argv) {
   return world;
 }
 
-/* MPI_Finalize unloads MPI's plug-ins while a helper thread of theirs may still be on its last instructions
- * (seen as rare crashes at the end of a loaded machine's runs): code once loaded stays mapped until the
- * process is gone. */
+/* MPI_Finalize unloads MPI's plug-ins while a helper thread of theirs may still be on its last
+ * instructions (seen as rare crashes at the end of a loaded machine's runs): code once loaded stays
+ * mapped until the process is gone. */
 static int keep_mapped(struct dl_phdr_info *info, size_t size, void *unused) {
   (void)size, (void)unused;
-  if (info->dlpi_name && *info->dlpi_name) dlopen(info->dlpi_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+  if (info->dlpi_name && *info->dlpi_name)
+    dlopen(info->dlpi_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
   return 0;
 }
 
@@ -243,8 +247,8 @@ void *comm_gather_varied(const struct comm *comm, const void *mine, int64_t n, s
   return all;
 }
 
-void *comm_swap_varied(const struct comm *comm, const void *send, const int64_t *send_n, size_t element,
-                       int64_t *recv_n) {
+void *comm_swap_varied(const struct comm *comm, const void *send, const int64_t *send_n,
+                       size_t element, int64_t *recv_n) {
   CHECK_MPI(MPI_Alltoall(send_n, 1, MPI_INT64_T, recv_n, 1, MPI_INT64_T, comm->mpi));
   int *sc = NEW(int, comm->size), *so = NEW(int, comm->size);
   int *rc = NEW(int, comm->size), *ro = NEW(int, comm->size);

@@ -1,5 +1,6 @@
-/* A group of ranks. A function that takes a `struct comm *` is collective over it; one that does not, does
- * not communicate. Counts are 64-bit; the conversion to MPI's int happens here and is checked here. */
+/* A group of ranks. A function that takes a `struct comm *` is collective over it; one that
+ * does not, does not communicate. Counts are 64-bit; the conversion to MPI's int happens
+ * here and is checked here. */
 #ifndef FASCICLE_COMM_H
 #define FASCICLE_COMM_H
 
@@ -17,12 +18,13 @@ struct comm {
   void *via_state;             /* the transport's own */
 };
 
-/* Start MPI, install our error handling, and refuse wrong launches: N copies of "rank 0 of 1" (the launcher
- * says N tasks, MPI says one) leave with EXIT_DEVICE and a line that names `srun --mpi=pmix` and mpirun. */
+/* Start MPI, install our error handling, and refuse wrong launches: N copies of "rank 0 of 1" (the
+ * launcher says N tasks, MPI says one) leave with EXIT_DEVICE and a line that names `srun
+ * --mpi=pmix` and mpirun. */
 struct comm comm_start(int *argc, char ***argv);
 
-/* End the program with a code that is equal on every rank: all finalize, ranks above 0 leave with 0, rank 0
- * leaves 0.2 s later with the code, so that a launcher reports just that code. */
+/* End the program with a code that is equal on every rank: all finalize, ranks above 0 leave with
+ * 0, rank 0 leaves 0.2 s later with the code, so that a launcher reports just that code. */
 _Noreturn void comm_finish(struct comm *world, int code);
 
 /* Ranks of equal colour form a new group, ordered by key. The transport is left unset. */
@@ -54,7 +56,8 @@ void comm_share(const struct comm *comm, void *data, int64_t bytes, int root);
 void comm_send(const struct comm *comm, const void *data, int64_t bytes, int to);
 void comm_receive(const struct comm *comm, void *data, int64_t bytes, int from);
 
-/* A barrier for ranks that have nothing to do for long: they sleep, and leave their cores to the others. */
+/* A barrier for ranks that have nothing to do for long: they sleep, and leave
+ * their cores to the others. */
 void comm_wait_for_all(const struct comm *comm);
 
 /* Element by element over ranks, in place; every rank gets the result. */
@@ -67,15 +70,15 @@ void comm_sum_f64(const struct comm *comm, double *x, int64_t n);
 /* `all` [size * bytes] receives each rank's `bytes` bytes in rank order. */
 void comm_gather(const struct comm *comm, const void *mine, int64_t bytes, void *all);
 
-/* Each rank gives n elements of `element` bytes; returns all of them in rank order (mem_free it), the counts
- * in `counts` [size] unless NULL. */
+/* Each rank gives n elements of `element` bytes; returns all of them in rank order (mem_free it),
+ * the counts in `counts` [size] unless NULL. */
 void *comm_gather_varied(const struct comm *comm, const void *mine, int64_t n, size_t element,
                          int64_t *counts);
 
-/* To rank r go the `send_n[r]` elements at send + offset r; returns what arrived, in rank order (mem_free
- * it), with the counts in recv_n [size]. */
-void *comm_swap_varied(const struct comm *comm, const void *send, const int64_t *send_n, size_t element,
-                       int64_t *recv_n);
+/* To rank r go the `send_n[r]` elements at send + offset r; returns what arrived, in rank order
+ * (mem_free it), with the counts in recv_n [size]. */
+void *comm_swap_varied(const struct comm *comm, const void *send, const int64_t *send_n,
+                       size_t element, int64_t *recv_n);
 
 /* True on all ranks when every rank has the same bytes. */
 bool comm_equal(const struct comm *comm, const void *data, int64_t bytes);

@@ -9,18 +9,21 @@
 
 void sha256_init(struct sha256 *s) {
   EVP_MD_CTX *context = EVP_MD_CTX_new();
-  if (!context || !EVP_DigestInit_ex(context, EVP_sha256(), NULL)) DIE(EXIT_RUNTIME, "OpenSSL: no SHA-256");
+  if (!context || !EVP_DigestInit_ex(context, EVP_sha256(), NULL))
+    DIE(EXIT_RUNTIME, "OpenSSL: no SHA-256");
   s->state = context;
 }
 
 void sha256_add(struct sha256 *s, const void *data, size_t bytes) {
-  if (!EVP_DigestUpdate(s->state, data, bytes)) DIE(EXIT_RUNTIME, "OpenSSL: EVP_DigestUpdate failed");
+  if (!EVP_DigestUpdate(s->state, data, bytes))
+    DIE(EXIT_RUNTIME, "OpenSSL: EVP_DigestUpdate failed");
 }
 
 void sha256_end(struct sha256 *s, char text[DIGEST_TEXT]) {
   unsigned char raw[EVP_MAX_MD_SIZE];
   unsigned n = 0;
-  if (!EVP_DigestFinal_ex(s->state, raw, &n)) DIE(EXIT_RUNTIME, "OpenSSL: EVP_DigestFinal_ex failed");
+  if (!EVP_DigestFinal_ex(s->state, raw, &n))
+    DIE(EXIT_RUNTIME, "OpenSSL: EVP_DigestFinal_ex failed");
   EVP_MD_CTX_free(s->state);
   s->state = NULL;
   for (unsigned i = 0; i < 32; i++) snprintf(text + 2 * i, 3, "%02x", raw[i]);
@@ -51,7 +54,8 @@ static inline struct sum128 hash(uint64_t pre, uint64_t post, uint64_t weight, u
   struct rng_block r =
       rng_draw(key, (uint32_t)pre, (uint32_t)(pre >> 32), (uint32_t)post, (uint32_t)(post >> 32));
   r = rng_draw(delay ^ (weight << 32), r.v[0], r.v[1], r.v[2], r.v[3]);
-  return (struct sum128){.low = (uint64_t)r.v[1] << 32 | r.v[0], .high = (uint64_t)r.v[3] << 32 | r.v[2]};
+  return (struct sum128){.low = (uint64_t)r.v[1] << 32 | r.v[0],
+                         .high = (uint64_t)r.v[3] << 32 | r.v[2]};
 }
 
 struct sum128 edge_hash(nodeid pre, nodeid post, int64_t weight, int64_t delay) {
@@ -61,16 +65,17 @@ struct sum128 edge_hash(nodeid pre, nodeid post, int64_t weight, int64_t delay) 
 enum { HASH_BLOCK = 256 };
 
 /* A block of edges at a time: the hashes are independent of each other, only their sum carries. */
-VECTOR_CLONES static void hash_block(int n, const uint32_t *pre, const uint32_t *post, const int16_t *weight,
-                                     const uint16_t *delay, uint64_t *restrict low, uint64_t *restrict high) {
+VECTOR_CLONES static void hash_block(int n, const uint32_t *pre, const uint32_t *post,
+                                     const int16_t *weight, const uint16_t *delay,
+                                     uint64_t *restrict low, uint64_t *restrict high) {
   for (int i = 0; i < n; i++) {
     const struct sum128 h = hash(pre[i], post[i], (uint64_t)(int64_t)weight[i], delay[i]);
     low[i] = h.low, high[i] = h.high;
   }
 }
 
-struct sum128 edge_hash_sum(int64_t n, const uint32_t *pre, const uint32_t *post, const int16_t *weight,
-                            const uint16_t *delay, uint16_t constant_delay) {
+struct sum128 edge_hash_sum(int64_t n, const uint32_t *pre, const uint32_t *post,
+                            const int16_t *weight, const uint16_t *delay, uint16_t constant_delay) {
   uint64_t low[HASH_BLOCK], high[HASH_BLOCK];
   uint16_t constant[HASH_BLOCK];
   struct sum128 sum = {0};

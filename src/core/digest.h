@@ -1,5 +1,5 @@
-/* Fingerprints. SHA-256 for whole files and byte strings (OpenSSL's libcrypto); sums of 128-bit hashes for
- * sets, which do not depend on the order of the members and can be computed in parts. */
+/* Fingerprints. SHA-256 for whole files and byte strings (OpenSSL's libcrypto); sums of 128-bit
+ * hashes for sets, which do not depend on the order of the members and can be computed in parts. */
 #ifndef FASCICLE_DIGEST_H
 #define FASCICLE_DIGEST_H
 
@@ -25,13 +25,14 @@ struct sum128 {
 };
 void sum128_add(struct sum128 *sum, struct sum128 term);
 
-/* The hash of one edge: a fixed mix of (pre id, post id, weight, delay), ids canonical. Two rounds of Philox
- * keyed by the weight and delay, so every bit of the input reaches every bit of the result. */
+/* The hash of one edge: a fixed mix of (pre id, post id, weight, delay), ids canonical.
+ * Two rounds of Philox keyed by the weight and delay, so every bit of the input reaches
+ * every bit of the result. */
 struct sum128 edge_hash(nodeid pre, nodeid post, int64_t weight, int64_t delay);
 
-/* The sum of edge_hash over n edges; delay NULL: all have constant_delay. One thread, with the widest vectors
- * of the processor. */
-struct sum128 edge_hash_sum(int64_t n, const uint32_t *pre, const uint32_t *post, const int16_t *weight,
-                            const uint16_t *delay, uint16_t constant_delay);
+/* The sum of edge_hash over n edges; delay NULL: all have constant_delay. One thread, with the
+ * widest vectors of the processor. */
+struct sum128 edge_hash_sum(int64_t n, const uint32_t *pre, const uint32_t *post,
+                            const int16_t *weight, const uint16_t *delay, uint16_t constant_delay);
 
 #endif

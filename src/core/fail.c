@@ -62,8 +62,8 @@ bool fail_speaks(void) {
   return !atomic_flag_test_and_set(&said);
 }
 
-/* One thread of the process speaks, and one process of the host: what follows for the others is no news. They
- * leave it time to end them. */
+/* One thread of the process speaks, and one process of the host: what follows for the others is no
+ * news. They leave it time to end them. */
 static void take_turn(int code) {
   if (fail_speaks() && witness_speaks()) return;
   rest(3);
@@ -72,7 +72,8 @@ static void take_turn(int code) {
 
 static _Noreturn void leave(int code) {
   fflush(stderr);
-  if (mpi_up && n_ranks > 1) MPI_Abort(MPI_COMM_WORLD, code); /* alone it only adds words of its own */
+  if (mpi_up && n_ranks > 1)
+    MPI_Abort(MPI_COMM_WORLD, code); /* alone it only adds words of its own */
   _exit(code);
 }
 
@@ -89,8 +90,8 @@ _Noreturn void die_at(const char *file, int line, int code, const char *format, 
   const char *base = strrchr(file, '/');
   witness_leave();
   take_turn(code);
-  fprintf(stderr, "%sfascicle: rank %d of %d on %s: %s (%s:%d)\n", fail_fresh_line(), my_rank, n_ranks,
-          host_here().name, text, base ? base + 1 : file, line);
+  fprintf(stderr, "%sfascicle: rank %d of %d on %s: %s (%s:%d)\n", fail_fresh_line(), my_rank,
+          n_ranks, host_here().name, text, base ? base + 1 : file, line);
   leave(code);
 }
 
@@ -101,8 +102,8 @@ _Noreturn void fail_stopped(const char *why, void (*clean)(void)) {
   if (my_rank > 0) rest(0.5); /* as a rule rank 0 has heard of it too */
   const bool speaks = witness_met() ? witness_speaks() : comm_launched_rank() == 0;
   if (!speaks) _exit(EXIT_RUNTIME);
-  fprintf(stderr, "%sfascicle: stopped on request (%s); nothing unfinished is left\n", fail_fresh_line(),
-          why);
+  fprintf(stderr, "%sfascicle: stopped on request (%s); nothing unfinished is left\n",
+          fail_fresh_line(), why);
   leave(EXIT_RUNTIME);
 }
 

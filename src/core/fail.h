@@ -1,14 +1,14 @@
 /* The whole error policy. Three kinds of trouble, one rule each:
  *
- *   agreed  a missing file, a bad option, a graph that does not fit. A `struct status`, the same on every
- *           rank once `agree` has been called, passed up by TRY; rank 0 prints one line; exit code below.
- *   fatal   a failed MPI, CUDA, NCCL or HDF5 call, out of memory, anything that only one rank saw. DIE
- *           prints one line with rank, host, file and line, then aborts the job. It frees nothing: a polite
- *           exit of one rank leaves the others waiting for ever.
- *   bug     a broken invariant. ASSERT is compiled in every build and active in checked builds.
+ *   agreed  a missing file, a bad option, a graph that does not fit. A `struct status`, the same on
+ * every rank once `agree` has been called, passed up by TRY; rank 0 prints one line; exit code
+ * below. fatal   a failed MPI, CUDA, NCCL or HDF5 call, out of memory, anything that only one rank
+ * saw. DIE prints one line with rank, host, file and line, then aborts the job. It frees nothing: a
+ * polite exit of one rank leaves the others waiting for ever. bug     a broken invariant. ASSERT is
+ * compiled in every build and active in checked builds.
  *
- * A status is either agreed or not yet looked at: a function without a `struct comm *` may return one, and
- * nobody branches on it before `agree(comm, status)`. */
+ * A status is either agreed or not yet looked at: a function without a `struct comm *` may return
+ * one, and nobody branches on it before `agree(comm, status)`. */
 #ifndef FASCICLE_FAIL_H
 #define FASCICLE_FAIL_H
 
@@ -29,7 +29,8 @@ enum exit_code {
 
 struct status {
   int code;        /* an exit_code; 0 is fine */
-  char text[1004]; /* one line without a final newline: file, row, key or option, the value, the remedy */
+  char text[1004]; /* one line without a final newline: file, row, key or option, the value, the
+                      remedy */
 };
 
 /* A status that says all is well. */
@@ -38,19 +39,19 @@ struct status fine(void);
 /* A status with a code and a printf-style line. */
 struct status failure(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Collective: every rank gets the status of the lowest rank that has one, so that all ranks take the same
- * road. */
+/* Collective: every rank gets the status of the lowest rank that has one, so that all
+ * ranks take the same road. */
 struct status agree(const struct comm *comm, struct status mine);
 
 /* Return the status from the calling function unless it is fine. */
-#define TRY(expression)                                                                                      \
-  do {                                                                                                       \
-    struct status try_status_ = (expression);                                                                \
-    if (try_status_.code) return try_status_;                                                                \
+#define TRY(expression)                                                                            \
+  do {                                                                                             \
+    struct status try_status_ = (expression);                                                      \
+    if (try_status_.code) return try_status_;                                                      \
   } while (0)
 
-/* End the whole job now. Prints "fascicle: rank R on HOST: TEXT (FILE:LINE)" and aborts with the code;
- * silent when somebody of this host has just done so. */
+/* End the whole job now. Prints "fascicle: rank R on HOST: TEXT (FILE:LINE)" and aborts with the
+ * code; silent when somebody of this host has just done so. */
 _Noreturn void die_at(const char *file, int line, int code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 #define DIE(code, ...) die_at(__FILE__, __LINE__, code, __VA_ARGS__)
@@ -59,18 +60,20 @@ _Noreturn void die_at(const char *file, int line, int code, const char *format, 
 #ifndef FASCICLE_CHECKED
 #define FASCICLE_CHECKED 0
 #endif
-#define ASSERT(condition)                                                                                    \
-  do {                                                                                                       \
-    if (FASCICLE_CHECKED && !(condition)) DIE(EXIT_RUNTIME, "broken invariant: %s", #condition);             \
+#define ASSERT(condition)                                                                          \
+  do {                                                                                             \
+    if (FASCICLE_CHECKED && !(condition)) DIE(EXIT_RUNTIME, "broken invariant: %s", #condition);   \
   } while (0)
 
-/* End the whole job now on somebody's request, after `clean`: one line with the reason, EXIT_RUNTIME. */
+/* End the whole job now on somebody's request, after `clean`: one line with
+ * the reason, EXIT_RUNTIME. */
 _Noreturn void fail_stopped(const char *why, void (*clean)(void));
 
 /* What a last word begins with: it wipes a progress bar off a terminal, and is "" elsewhere. */
 const char *fail_fresh_line(void);
 
-/* Whether the calling thread is the first of this process to say why it ends; the others stay silent. */
+/* Whether the calling thread is the first of this process to say why it ends;
+ * the others stay silent. */
 bool fail_speaks(void);
 
 /* Wraps an MPI call: a failure is fatal and carries MPI's own text. */

@@ -19,14 +19,16 @@ struct status json_from_file(const char *path, json_t **json) {
   *json = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
   if (*json) return fine();
   if (error.line < 0) return failure(EXIT_USAGE, "%s: %s", path, error.text);
-  return failure(EXIT_USAGE, "%s: line %d, column %d: %s", path, error.line, error.column, error.text);
+  return failure(EXIT_USAGE, "%s: line %d, column %d: %s", path, error.line, error.column,
+                 error.text);
 }
 
 struct status json_from_text(const char *text, const char *source, json_t **json) {
   json_error_t error;
   *json = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
   if (*json) return fine();
-  return failure(EXIT_USAGE, "%s: line %d, column %d: %s", source, error.line, error.column, error.text);
+  return failure(EXIT_USAGE, "%s: line %d, column %d: %s", source, error.line, error.column,
+                 error.text);
 }
 
 /* The value as a short text, for messages. */
@@ -46,8 +48,8 @@ struct status json_take_int(const json_t *object, const char *where, const char 
     return failure(EXIT_USAGE, "%s: \"%s\" is %s; an integer is wanted", where, key, shown(v));
   const int64_t x = json_integer_value(v);
   if (x < low || x > high)
-    return failure(EXIT_USAGE, "%s: \"%s\" is %lld; it must lie in %lld..%lld", where, key, (long long)x,
-                   (long long)low, (long long)high);
+    return failure(EXIT_USAGE, "%s: \"%s\" is %lld; it must lie in %lld..%lld", where, key,
+                   (long long)x, (long long)low, (long long)high);
   *value = x;
   return fine();
 }
@@ -65,7 +67,8 @@ struct status json_take_real(const json_t *object, const char *where, const char
   return fine();
 }
 
-struct status json_take_flag(const json_t *object, const char *where, const char *key, bool *value) {
+struct status json_take_flag(const json_t *object, const char *where, const char *key,
+                             bool *value) {
   const json_t *v = json_object_get(object, key);
   if (!v) return fine();
   if (!json_is_boolean(v))
@@ -74,7 +77,8 @@ struct status json_take_flag(const json_t *object, const char *where, const char
   return fine();
 }
 
-struct status json_take_text(const json_t *object, const char *where, const char *key, const char **value) {
+struct status json_take_text(const json_t *object, const char *where, const char *key,
+                             const char **value) {
   const json_t *v = json_object_get(object, key);
   if (!v) return fine();
   if (!json_is_string(v))
@@ -89,7 +93,8 @@ static bool among(const char *key, const char *const *known, int n) {
   return false;
 }
 
-struct status json_only_keys(const json_t *object, const char *where, const char *const *known, int n) {
+struct status json_only_keys(const json_t *object, const char *where, const char *const *known,
+                             int n) {
   if (!json_is_object(object)) return failure(EXIT_USAGE, "%s: an object { } is wanted", where);
   const char *key;
   json_t *value;
@@ -108,10 +113,12 @@ struct status json_only_keys(const json_t *object, const char *where, const char
 struct status json_set_path(json_t *object, const char *assignment) {
   const char *equals = strchr(assignment, '=');
   if (!equals || equals == assignment)
-    return failure(EXIT_USAGE, "--set %s: it must read key=value, such as optimizer.clip=1.0", assignment);
+    return failure(EXIT_USAGE, "--set %s: it must read key=value, such as optimizer.clip=1.0",
+                   assignment);
   char path[256];
   const size_t length = (size_t)(equals - assignment);
-  if (length >= sizeof path) return failure(EXIT_USAGE, "--set: the key is longer than 255 characters");
+  if (length >= sizeof path)
+    return failure(EXIT_USAGE, "--set: the key is longer than 255 characters");
   memcpy(path, assignment, length);
   path[length] = 0;
   json_error_t error;
@@ -153,8 +160,8 @@ struct status json_big_id(const json_t *value, const char *where, uint64_t *id) 
     *id = strtoull(text, &end, 10);
     if (isdigit((unsigned char)text[0]) && *end == 0 && errno == 0) return fine();
   }
-  return failure(EXIT_USAGE, "%s: %s is no id; a whole number is wanted (above 2^53 as a string)", where,
-                 shown(value));
+  return failure(EXIT_USAGE, "%s: %s is no id; a whole number is wanted (above 2^53 as a string)",
+                 where, shown(value));
 }
 
 bool json_can_hold(const char *text, int64_t n) {

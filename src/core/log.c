@@ -57,7 +57,8 @@ void log_warning(const char *format, ...) {
 
 void log_error(const char *text) {
   if (!speaks) return;
-  while (!fail_speaks()) pause(); /* another thread is about to end us, and this is what came of it */
+  while (!fail_speaks())
+    pause(); /* another thread is about to end us, and this is what came of it */
   wipe_bar();
   fprintf(stderr, "fascicle: %s\n", text);
   fflush(stderr);
@@ -79,8 +80,12 @@ void time_utc(char *text) {
 
 struct progress progress_start(const char *what, const char *unit, int64_t first, int64_t total) {
   double now = seconds_now();
-  return (struct progress){
-      .what = what, .unit = unit, .total = total, .first = first, .started = now, .last_shown = now};
+  return (struct progress){.what = what,
+                           .unit = unit,
+                           .total = total,
+                           .first = first,
+                           .started = now,
+                           .last_shown = now};
 }
 
 /* "1:02:03" or "2:03". */
@@ -102,13 +107,15 @@ enum { BAR = 24, LEAST_BAR = 6, LINE = 512 };
 /* The bar takes what room the terminal leaves; a line that wraps could not be wiped. */
 static void show_bar(const char *what, double share, const char *text) {
   struct winsize size = {0};
-  const bool known = !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 0 && size.ws_col < LINE;
+  const bool known =
+      !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col > 0 && size.ws_col < LINE;
   const int columns = known ? size.ws_col : LINE;
   const int room = columns - (int)(strlen(what) + strlen("[] ") + 1 + strlen(text)) - 1;
   const int width = room < LEAST_BAR ? 0 : room < BAR ? room : BAR;
   char bar[BAR + 1], line[LINE];
   bar_text(bar, width, share);
-  snprintf(line, (size_t)columns, "%s %s%s%s%s", what, width ? "[" : "", bar, width ? "] " : "", text);
+  snprintf(line, (size_t)columns, "%s %s%s%s%s", what, width ? "[" : "", bar, width ? "] " : "",
+           text);
   fprintf(stderr, "\r\033[K%s", line);
   bar_stands = true;
 }
@@ -123,8 +130,8 @@ void progress_show(struct progress *p, int64_t done, const char *extra) {
   const double share = p->total > 0 ? (double)done / (double)p->total : 0;
   char left[32] = "?", text[LINE / 2];
   if (rate > 0 && p->total > 0) clock_text(left, sizeof left, (double)(p->total - done) / rate);
-  snprintf(text, sizeof text, "%5.1f %%  %lld %s  %.4g %s/s  %s left%s%s", 100 * share, (long long)done,
-           p->unit, rate, p->unit, left, extra ? "  " : "", extra ? extra : "");
+  snprintf(text, sizeof text, "%5.1f %%  %lld %s  %.4g %s/s  %s left%s%s", 100 * share,
+           (long long)done, p->unit, rate, p->unit, left, extra ? "  " : "", extra ? extra : "");
   if (terminal)
     show_bar(p->what, share, text);
   else
@@ -145,6 +152,6 @@ void progress_wipe(void) {
 void progress_end(struct progress *p, int64_t done) {
   if (!speaks || is_quiet) return;
   const double time = seconds_now() - p->started;
-  log_line("%s: %lld %s in %.3g s (%.4g %s/s)", p->what, (long long)(done - p->first), p->unit, time,
-           time > 0 ? (double)(done - p->first) / time : 0, p->unit);
+  log_line("%s: %lld %s in %.3g s (%.4g %s/s)", p->what, (long long)(done - p->first), p->unit,
+           time, time > 0 ? (double)(done - p->first) / time : 0, p->unit);
 }

@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 enum { ALIGN = 64 };
-/* Blocks of several megabytes ask for large pages: rows of edges and sums are entered at random, and with
- * small pages many of those entries would walk the page tables. A system without them ignores the wish. */
+/* Blocks of several megabytes ask for large pages: rows of edges and sums are entered at
+ * random, and with small pages many of those entries would walk the page tables. A system
+ * without them ignores the wish. */
 enum { LARGE_PAGE = 2 << 20 };
 
 /* The header in front of every block; 64 bytes so that the block itself keeps the alignment. */
@@ -35,7 +36,8 @@ static void account(long long change) {
 static size_t size_of(int64_t n, size_t bytes) {
   size_t total;
   if (n < 0 || __builtin_mul_overflow((size_t)n, bytes, &total) || total > SIZE_MAX - 2 * ALIGN)
-    DIE(EXIT_RUNTIME, "a request for %lld elements of %zu bytes is out of range", (long long)n, bytes);
+    DIE(EXIT_RUNTIME, "a request for %lld elements of %zu bytes is out of range", (long long)n,
+        bytes);
   return total;
 }
 
@@ -130,7 +132,8 @@ static int64_t cgroup_limit(void) {
     const int64_t here = limit_in(path);
     least = here < least ? here : least;
   }
-  const int64_t root = limit_in("/sys/fs/cgroup/memory.max"); /* of a container, which sees no more */
+  const int64_t root =
+      limit_in("/sys/fs/cgroup/memory.max"); /* of a container, which sees no more */
   return root < least ? root : least;
 }
 

@@ -1,11 +1,12 @@
-/* Memory, counted. Running out is fatal, so callers never test for NULL. Checked builds fill fresh memory
- * with a pattern that reads as NaN in floats. Peak figures are what `plan` predicts. */
+/* Memory, counted. Running out is fatal, so callers never test for NULL. Checked builds fill fresh
+ * memory with a pattern that reads as NaN in floats. Peak figures are what `plan` predicts. */
 #ifndef FASCICLE_MEM_H
 #define FASCICLE_MEM_H
 
 #include "types.h"
 
-/* n elements of `bytes` each, 64-byte aligned; NULL when n is 0. Refuses (DIE) when n * bytes overflows. */
+/* n elements of `bytes` each, 64-byte aligned; NULL when n is 0. Refuses (DIE)
+ * when n * bytes overflows. */
 void *mem_alloc(int64_t n, size_t bytes);
 
 /* The same, zeroed. */
@@ -29,8 +30,8 @@ void mem_peak_restart(void);
 /* Largest resident set of the process so far, in bytes, as the kernel counts it. */
 int64_t mem_resident_peak(void);
 
-/* Bytes that the processes of this job may use on this host: the least of physical memory, the limits of our
- * cgroups, and what Slurm granted (SLURM_MEM_PER_NODE). */
+/* Bytes that the processes of this job may use on this host: the least of physical memory, the
+ * limits of our cgroups, and what Slurm granted (SLURM_MEM_PER_NODE). */
 int64_t mem_of_host(void);
 
 #define NEW(type, n)      ((type *)mem_alloc((n), sizeof(type)))

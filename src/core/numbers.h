@@ -11,8 +11,9 @@ static inline int64_t most_i64(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
-/* The finish of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA
- * 2014): every bit of the input reaches every bit of the result, and no two inputs give the same. */
+/* The finish of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+ * generators", OOPSLA 2014): every bit of the input reaches every bit of the result, and no
+ * two inputs give the same. */
 static inline uint64_t mix_u64(uint64_t x) {
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
   x = (x ^ x >> 27) * 0x94D049BB133111EBu;

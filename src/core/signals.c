@@ -11,7 +11,8 @@ static void (*clean_up)(void);
 static sigset_t those(void) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGTERM), sigaddset(&set, SIGINT), sigaddset(&set, SIGUSR1), sigaddset(&set, SIGUSR2);
+  sigaddset(&set, SIGTERM), sigaddset(&set, SIGINT), sigaddset(&set, SIGUSR1),
+      sigaddset(&set, SIGUSR2);
   return set;
 }
 
@@ -45,7 +46,8 @@ void signals_start(void (*clean)(void)) {
   pthread_t thread;
   clean_up = clean;
   pthread_sigmask(SIG_BLOCK, &set, NULL);
-  if (pthread_create(&thread, NULL, take, NULL)) DIE(EXIT_RUNTIME, "cannot start the thread of signals");
+  if (pthread_create(&thread, NULL, take, NULL))
+    DIE(EXIT_RUNTIME, "cannot start the thread of signals");
   pthread_detach(thread);
 }
 

@@ -1,16 +1,17 @@
-/* Requests from outside. One thread takes the signals of the whole process; all others have them blocked,
- * also those of libraries. SIGTERM, SIGUSR1, SIGINT: stop; SIGUSR2: checkpoint and go on.
+/* Requests from outside. One thread takes the signals of the whole process; all others have them
+ * blocked, also those of libraries. SIGTERM, SIGUSR1, SIGINT: stop; SIGUSR2: checkpoint and go on.
  *
- * A verb that can go on later calls signals_install: signals are then requests, which ride in an exchange
- * that happens anyway, so that all ranks act at the same step. All others end at once: unfinished files are
- * removed, one line says why, the exit code is EXIT_RUNTIME; SIGUSR2 does nothing there. */
+ * A verb that can go on later calls signals_install: signals are then requests, which ride in
+ * an exchange that happens anyway, so that all ranks act at the same step. All others end at
+ * once: unfinished files are removed, one line says why, the exit code is EXIT_RUNTIME;
+ * SIGUSR2 does nothing there. */
 #ifndef FASCICLE_SIGNALS_H
 #define FASCICLE_SIGNALS_H
 
 enum request { REQUEST_NONE = 0, REQUEST_SAVE = 1, REQUEST_STOP = 2 };
 
-/* Take the signals from here on. Before any other thread is there, so before MPI starts. `clean` removes what
- * is unfinished; it is called by the thread of signals, while others still run. */
+/* Take the signals from here on. Before any other thread is there, so before MPI starts. `clean`
+ * removes what is unfinished; it is called by the thread of signals, while others still run. */
 void signals_start(void (*clean)(void));
 
 /* From here on signals are requests. */

@@ -64,7 +64,8 @@ const char *watchdog_place(void) {
 
 /* ---- the rule ---- */
 
-/* What is borne now. Taken before the beats are looked at: whatever ends meanwhile has given one. */
+/* What is borne now. Taken before the beats are looked at: whatever ends
+ * meanwhile has given one. */
 struct bearing {
   double limit; /* seconds; 0: none */
   bool window;  /* only as long as a window may take */
@@ -76,20 +77,20 @@ struct stillness {
   double quiet, stopped; /* seconds without a beat, and with a stopped rank on this host */
 };
 
-/* How long quiet is borne: longer within a pause, but not for ever, since a stalled rank would otherwise hold
- * the others in a collective write. */
+/* How long quiet is borne: longer within a pause, but not for ever, since a stalled rank would
+ * otherwise hold the others in a collective write. */
 static struct bearing bearing_now(void) {
   /* Over several hosts one line is enough: the launcher ends the others before their turn. */
   const int rank = fail_rank();
   const double turn = witness_sees_all() ? 0 : rank < 8 ? rank : 8;
   const bool pause = atomic_load(&pauses) > 0, wait = atomic_load(&waits) > 0;
   return (struct bearing){.limit = wait ? 0 : (pause ? WATCHDOG_PATIENCE : 1) * rule.limit + turn,
-                          .window = !wait && !pause && rule.window > 0 && atomic_load(&windows) > 0 &&
-                                    n_windows >= FIRST_WINDOWS};
+                          .window = !wait && !pause && rule.window > 0 &&
+                                    atomic_load(&windows) > 0 && n_windows >= FIRST_WINDOWS};
 }
 
-/* What the other ranks of the host are told: for how long this one has stood still in a window, in units of
- * what a window may take. */
+/* What the other ranks of the host are told: for how long this one has stood still in a window, in
+ * units of what a window may take. */
 static double standing(const struct bearing *b, const struct stillness *s) {
   const double usual = WATCHDOG_WINDOWS * atomic_load(&longest_window);
   return b->window ? s->quiet / (usual > rule.window ? usual : rule.window) : 0;
@@ -111,7 +112,8 @@ static void give_up(double quiet) {
   witness_suspect(suspect, sizeof suspect);
   if (!fail_speaks() || !witness_speaks()) nanosleep(&rest, NULL), _exit(EXIT_WATCHDOG);
   fprintf(stderr,
-          "%sfascicle: rank %d on %s: no progress for %.0f s, last seen in '%s'%s; ended by the watchdog "
+          "%sfascicle: rank %d on %s: no progress for %.0f s, last seen in '%s'%s; ended by the "
+          "watchdog "
           "(--watchdog SECONDS changes the limit)\n",
           fail_fresh_line(), fail_rank(), host_here().name, quiet, watchdog_place(), suspect);
   fflush(stderr);
@@ -123,9 +125,9 @@ static double nap_for(const struct watchdog_rule *r) {
   return least < 10 ? least / 10 : 1;
 }
 
-/* Counts quiet time in short naps of the monotonic clock, so that a jump of the wall clock cannot fire it. A
- * nap that lasted much longer means that this process itself was stopped, or starved: the count begins anew,
- * as do those of the others, who need a moment to get going again. */
+/* Counts quiet time in short naps of the monotonic clock, so that a jump of the wall clock cannot
+ * fire it. A nap that lasted much longer means that this process itself was stopped, or starved:
+ * the count begins anew, as do those of the others, who need a moment to get going again. */
 static void *watch(void *unused) {
   (void)unused;
   struct stillness s = {.seen = atomic_load(&beats)};
@@ -155,6 +157,7 @@ void watchdog_start(struct watchdog_rule chosen) {
   if (chosen.limit == 0) return;
   rule = chosen;
   pthread_t thread;
-  if (pthread_create(&thread, NULL, watch, NULL)) DIE(EXIT_RUNTIME, "cannot start the watchdog thread");
+  if (pthread_create(&thread, NULL, watch, NULL))
+    DIE(EXIT_RUNTIME, "cannot start the watchdog thread");
   pthread_detach(thread);
 }

@@ -1,11 +1,13 @@
-/* A thread that ends silent stalls. The program gives a pulse wherever it makes progress; if none comes for
- * the set time, one line names the last place and the process leaves with EXIT_WATCHDOG, which ends the job.
- * Time counts in naps of this thread: a job that is suspended and continued as a whole does not notice.
+/* A thread that ends silent stalls. The program gives a pulse wherever it makes progress; if none
+ * comes for the set time, one line names the last place and the process leaves with EXIT_WATCHDOG,
+ * which ends the job. Time counts in naps of this thread: a job that is suspended and continued as
+ * a whole does not notice.
  *
- * With no limit set by the user (WATCHDOG_CHOSEN) what is certain ends sooner than after 300 seconds:
+ * With no limit set by the user (WATCHDOG_CHOSEN) what is certain ends sooner than after 300
+ * seconds:
  *   - a rank of this host is stopped (SIGSTOP) and we have stood still for 15 seconds;
- *   - every rank of the job is on this host, all are within windows (equal pieces of work, in which no
- *     file is touched), and all have stood still for 20 times the longest window so far, at least 20
+ *   - every rank of the job is on this host, all are within windows (equal pieces of work, in which
+ * no file is touched), and all have stood still for 20 times the longest window so far, at least 20
  *     seconds.
  *
  * A process under a debugger is not stopped in this sense. */
@@ -31,7 +33,8 @@ struct watchdog_rule {
 /* The rule for --watchdog SECONDS, or for WATCHDOG_CHOSEN. */
 struct watchdog_rule watchdog_rule(double seconds);
 
-/* Start watching. May be called once; after witness_start, by which the ranks of a host see each other. */
+/* Start watching. May be called once; after witness_start, by which the ranks of
+ * a host see each other. */
 void watchdog_start(struct watchdog_rule rule);
 
 /* Progress was made; `place` is a string literal that names where. Cheap: two relaxed stores. */
@@ -40,13 +43,13 @@ void pulse(const char *place);
 /* The place of the last pulse or pause: the phase that error lines name. */
 const char *watchdog_place(void);
 
-/* Around calls that may rightly take long (METIS, HDF5): the limit is WATCHDOG_PATIENCE times as long until
- * the matching resume. Nests. */
+/* Around calls that may rightly take long (METIS, HDF5): the limit is WATCHDOG_PATIENCE times as
+ * long until the matching resume. Nests. */
 void watchdog_pause(const char *place);
 void watchdog_resume(void);
 
-/* Around a wait for what another rank does alone: that one is watched, this one is not until the matching
- * resume. */
+/* Around a wait for what another rank does alone: that one is watched, this one is not
+ * until the matching resume. */
 void watchdog_wait(void);
 void watchdog_wait_over(void);
 

@@ -27,8 +27,9 @@ struct person {
 static struct person *people; /* [n_people] */
 static int n_people, me;
 static atomic_bool met;
-static bool sees_all;       /* the whole job is on this host */
-static struct pollfd *seen; /* [n_people] readable once the process has ended; fd -1: not watched any more */
+static bool sees_all; /* the whole job is on this host */
+static struct pollfd
+    *seen; /* [n_people] readable once the process has ended; fd -1: not watched any more */
 
 /* ---- the table ---- */
 
@@ -50,7 +51,8 @@ static struct person *share_table(const struct comm *host) {
   if (host->rank == 0) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(name, sizeof name, "/fascicle-%ld-%ld%09ld", (long)getpid(), (long)now.tv_sec, now.tv_nsec);
+    snprintf(name, sizeof name, "/fascicle-%ld-%ld%09ld", (long)getpid(), (long)now.tv_sec,
+             now.tv_nsec);
     table = map_table(name, O_CREAT | O_EXCL | O_RDWR, bytes);
   }
   comm_share(host, name, sizeof name, 0);
@@ -73,8 +75,10 @@ static void look_at(int i) {
   }
   nanosleep(&moment, NULL);
   if (atomic_load(&people[me].leaves)) return;
-  if (atomic_exchange(&people[i].told, 1)) nanosleep(&rest, NULL); /* the speaker ends us before that */
-  DIE(EXIT_RUNTIME, "rank %d (process %ld) on this host is gone: killed, or crashed; seen during '%s'",
+  if (atomic_exchange(&people[i].told, 1))
+    nanosleep(&rest, NULL); /* the speaker ends us before that */
+  DIE(EXIT_RUNTIME,
+      "rank %d (process %ld) on this host is gone: killed, or crashed; seen during '%s'",
       people[i].rank, (long)people[i].process, watchdog_place());
 }
 
@@ -89,7 +93,9 @@ static void *watch(void *unused) {
 }
 
 static int follow(pid_t process) {
-  enum { PIDFD_OPEN = 434 }; /* on every architecture; older systems refuse it: nobody is watched then */
+  enum {
+    PIDFD_OPEN = 434
+  }; /* on every architecture; older systems refuse it: nobody is watched then */
   return (int)syscall(PIDFD_OPEN, process, 0);
 }
 
@@ -99,7 +105,8 @@ static void start_thread(void) {
   pthread_t thread;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  if (pthread_create(&thread, NULL, watch, NULL)) DIE(EXIT_RUNTIME, "cannot start the witness thread");
+  if (pthread_create(&thread, NULL, watch, NULL))
+    DIE(EXIT_RUNTIME, "cannot start the witness thread");
   pthread_detach(thread);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -146,12 +153,13 @@ bool witness_sees_all(void) {
 
 bool witness_all_stand(void) {
   for (int i = 0; i < n_people; i++)
-    if (atomic_load(&people[i].leaves) || (i != me && atomic_load(&people[i].still) < 1)) return false;
+    if (atomic_load(&people[i].leaves) || (i != me && atomic_load(&people[i].still) < 1))
+      return false;
   return true;
 }
 
-/* 'T': stopped; 't': by a debugger; 0: gone. The state stands behind the name, which may hold anything but is
- * in brackets. */
+/* 'T': stopped; 't': by a debugger; 0: gone. The state stands behind the name, which may hold
+ * anything but is in brackets. */
 static char state_of(pid_t process) {
   char path[64], line[512] = "";
   snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
@@ -186,11 +194,13 @@ static int find_elsewhere(const char *place) {
 
 void witness_suspect(char *text, size_t size) {
   *text = 0;
-  const int stopped = find_state("Tt"), i = stopped >= 0 ? stopped : find_elsewhere(watchdog_place());
+  const int stopped = find_state("Tt"),
+            i = stopped >= 0 ? stopped : find_elsewhere(watchdog_place());
   if (i < 0) return;
   const struct person *p = &people[i];
   if (stopped >= 0)
-    snprintf(text, size, "; rank %d (process %ld) on this host is stopped", p->rank, (long)p->process);
+    snprintf(text, size, "; rank %d (process %ld) on this host is stopped", p->rank,
+             (long)p->process);
   else
     snprintf(text, size, "; rank %d (process %ld) on this host was last seen in '%.47s'", p->rank,
              (long)p->process, p->place);

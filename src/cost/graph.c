@@ -48,7 +48,8 @@ static void count_halo(const struct plan_graph *g, const gidx *first, int part, 
 }
 
 /* An all-gather: every row of every other part. */
-static void hold_all(const struct plan_graph *g, const gidx *first, int part, struct plan_share *share) {
+static void hold_all(const struct plan_graph *g, const gidx *first, int part,
+                     struct plan_share *share) {
   const int from = part / g->per_host * g->per_host;
   const int to = from + g->per_host < g->parts ? from + g->per_host : g->parts;
   share->n_halo = g->n_nodes - share->n_own;
@@ -95,12 +96,14 @@ static double distinct(double n, double draws) {
 }
 
 void plan_guess(enum halo_kind kind, struct plan_graph *g) {
-  const int parts = g->parts, others = parts - 1, near = g->per_host < parts ? g->per_host - 1 : others;
+  const int parts = g->parts, others = parts - 1,
+            near = g->per_host < parts ? g->per_host - 1 : others;
   struct plan_share *s = g->share = NEW_ZERO(struct plan_share, 1);
   const eidx edges = (g->n_edges + parts - 1) / parts;
   g->n_shares = 1;
   s->n_own = (g->n_nodes + parts - 1) / parts;
-  s->near = g->far_share < 0 || parts == 1 ? edges / parts : (eidx)((double)edges * (1 - g->far_share));
+  s->near =
+      g->far_share < 0 || parts == 1 ? edges / parts : (eidx)((double)edges * (1 - g->far_share));
   s->far = edges - s->near;
   s->n_halo = (int64_t)distinct((double)(g->n_nodes - s->n_own), (double)s->far);
   g->needed = s->n_halo * parts;

@@ -18,12 +18,14 @@ const char *machine_names(void) {
 /* ---- reading ---- */
 
 /* {"value": x, "origin": "how it was measured"} */
-static struct status take(const json_t *json, const char *where, const char *key, double low, double *value) {
+static struct status take(const json_t *json, const char *where, const char *key, double low,
+                          double *value) {
   const json_t *constant = json_object_get(json, key);
   const char *origin = NULL;
   char inside[512];
   if (!json_is_object(constant) || !json_object_get(constant, "value"))
-    return failure(EXIT_USAGE, "%s: \"%s\" is missing; {\"value\": x, \"origin\": \"where from\"} is wanted",
+    return failure(EXIT_USAGE,
+                   "%s: \"%s\" is missing; {\"value\": x, \"origin\": \"where from\"} is wanted",
                    where, key);
   snprintf(inside, sizeof inside, "%.400s: %s", where, key);
   TRY(json_take_real(constant, inside, "value", low, 1e18, value));
@@ -86,7 +88,8 @@ static struct status take_points(const json_t *points, const char *where, struct
     l->seconds[i] = json_number_value(json_array_get(pair, 1));
     if (json_array_size(pair) != 2 || l->bytes[i] < 0 || l->seconds[i] <= 0 ||
         (i > 0 && (l->bytes[i] <= l->bytes[i - 1] || l->seconds[i] < l->seconds[i - 1])))
-      return failure(EXIT_USAGE, "%s: \"points\"[%zu]: pairs [bytes, seconds] that ascend are wanted", where,
+      return failure(EXIT_USAGE,
+                     "%s: \"points\"[%zu]: pairs [bytes, seconds] that ascend are wanted", where,
                      i);
   }
   l->n = (int)n;
@@ -113,7 +116,8 @@ static struct status take_links(const json_t *json, const char *where, struct ma
     TRY(take_points(json_object_get(link, "points"), inside, l));
   }
   if (!machine_link(m, "network") || m->n_links < 2)
-    return failure(EXIT_USAGE, "%s: \"links\": \"network\" and one within the host are wanted", where);
+    return failure(EXIT_USAGE, "%s: \"links\": \"network\" and one within the host are wanted",
+                   where);
   return fine();
 }
 

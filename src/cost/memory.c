@@ -1,5 +1,5 @@
-/* Bytes of a rank, item by item. Each item says which arrays it stands for; tests hold the sums against
- * measured peaks. */
+/* Bytes of a rank, item by item. Each item says which arrays it stands for; tests hold the sums
+ * against measured peaks. */
 #include "kernels/interface/backends.h"
 #include "contract/lif_launch.h"
 #include "contract/lif_pace.h"
@@ -13,25 +13,28 @@ static void add(struct plan_memory *m, const char *name, int64_t bytes) {
   m->total += bytes;
 }
 
-/* What does not depend on where the edges are. `loading`: bytes held only until the net is there. */
-static void add_neurons(struct plan_memory *m, const struct plan_graph *g, const struct plan_share *s,
-                        int64_t recorded, int64_t loading) {
+/* What does not depend on where the edges are. `loading`: bytes held only
+ * until the net is there. */
+static void add_neurons(struct plan_memory *m, const struct plan_graph *g,
+                        const struct plan_share *s, int64_t recorded, int64_t loading) {
   const int64_t n = g->n_nodes, own = s->n_own, slots = g->max_delay;
   add(m, "neuron table", 8 * n + 4 * n + 8 * own); /* body ids, types, ids of own rows */
   add(m, "potential and counter", 6 * own);
   add(m, "delay ring", slots * (g->wide ? 8 : 4) * own);
   const int64_t moving = 6 * own + 8 * slots * own + 12 * own; /* a checkpoint's state in and out */
   add(m, "recorded spikes", recorded);
-  add(m, "loading or checkpoint, whichever is larger", most_i64(loading - 6 * own - slots * 4 * own, moving));
+  add(m, "loading or checkpoint, whichever is larger",
+      most_i64(loading - 6 * own - slots * 4 * own, moving));
 }
 
 struct plan_memory plan_simulate_memory(const struct plan_graph *g, const struct plan_share *s,
                                         int64_t recorded) {
   const int64_t n = g->n_nodes, own = s->n_own, slice = 1 << 20;
   struct plan_memory m = {0};
-  add(&m, "edges by source", 8 * (s->near + s->far));           /* target, weight, delay */
-  add(&m, "offsets by source", 8 * (n + 2));                    /* of every neuron anywhere */
-  add_neurons(&m, g, s, recorded, 4 * n + 8 * slice + 8 * own); /* row_of_node, three slices, row_ptr */
+  add(&m, "edges by source", 8 * (s->near + s->far)); /* target, weight, delay */
+  add(&m, "offsets by source", 8 * (n + 2));          /* of every neuron anywhere */
+  add_neurons(&m, g, s, recorded,
+              4 * n + 8 * slice + 8 * own); /* row_of_node, three slices, row_ptr */
   return m;
 }
 
@@ -47,14 +50,15 @@ struct plan_memory plan_streamed_memory(const struct plan_graph *g, const struct
   return m;
 }
 
-int64_t plan_held(const struct plan_graph *g, const struct plan_share *s, int64_t recorded, int64_t limit) {
+int64_t plan_held(const struct plan_graph *g, const struct plan_share *s, int64_t recorded,
+                  int64_t limit) {
   const int64_t left = limit - plan_streamed_memory(g, s, recorded, 0).total;
   const int64_t all = 8 * (s->near + s->far) + PLAN_LEAST_HELD;
   return most_i64(left < all ? left : all, PLAN_LEAST_HELD);
 }
 
-struct plan_memory plan_device_memory(const struct plan_graph *g, const struct plan_share *s, int trials,
-                                      int64_t edge_bytes) {
+struct plan_memory plan_device_memory(const struct plan_graph *g, const struct plan_share *s,
+                                      int trials, int64_t edge_bytes) {
   const int64_t n = g->n_nodes, own = s->n_own, all_edges = 8 * (s->near + s->far);
   const int64_t words = (own + 31) / 32, slots = g->max_delay + g->min_delay;
   const int64_t width = trials == 1 ? own : 32 * words * trials; /* neurons of all trials */
@@ -69,8 +73,10 @@ struct plan_memory plan_device_memory(const struct plan_graph *g, const struct p
   add(&m, "ids of own rows", 8 * own);
   add(&m, "potential and counter", 6 * width);
   add(&m, "delay ring", slots * (g->wide ? 8 : 4) * width);
-  add(&m, "who fired, step by step", steps * (4 * words + 4 * own + 4)); /* bit masks, lists, counts */
-  if (g->parts > 1) add(&m, "words from other ranks", 8 * g->parts * words * lif_pace_window(g->min_delay));
+  add(&m, "who fired, step by step",
+      steps * (4 * words + 4 * own + 4)); /* bit masks, lists, counts */
+  if (g->parts > 1)
+    add(&m, "words from other ranks", 8 * g->parts * words * lif_pace_window(g->min_delay));
   return m;
 }
 
@@ -80,8 +86,9 @@ static lidx part_of(int64_t total, int parts) {
 }
 
 /* Where the work is done. */
-static void add_recurrence(struct plan_memory *m, const struct backend *backend, const struct plan_graph *g,
-                           const struct plan_share *s, const struct plan_training *t) {
+static void add_recurrence(struct plan_memory *m, const struct backend *backend,
+                           const struct plan_graph *g, const struct plan_share *s,
+                           const struct plan_training *t) {
   const eidx edges = s->near + s->far;
   const int64_t n = g->n_nodes, own = s->n_own, halo = s->n_halo;
   struct graph graph = {.n_global = n, .n_own = (lidx)own, .n_halo = (lidx)halo};
@@ -106,13 +113,14 @@ static void add_recurrence(struct plan_memory *m, const struct backend *backend,
   const int64_t states = (k + 1) * own * row, halo_states = (k + 1) * halo * row;
   add(m, "saved states, own rows", states);
   add(m, "saved states, halo rows", halo_states);
-  add(m, "edges, values, gradients of the recurrence", backend->recur->bytes(&net) - states - halo_states);
+  add(m, "edges, values, gradients of the recurrence",
+      backend->recur->bytes(&net) - states - halo_states);
   add(m, "parameters, gradients, moments", backend->model->bytes(&model, true));
 }
 
 /* Where the graph is read and checkpoints are written. */
-static void add_reading(struct plan_memory *m, const struct plan_graph *g, const struct plan_share *s,
-                        const struct plan_training *t) {
+static void add_reading(struct plan_memory *m, const struct plan_graph *g,
+                        const struct plan_share *s, const struct plan_training *t) {
   const int64_t edges = s->near + s->far, own = s->n_own;
   add(m, "graph by target, places in the file", (4 + 8) * edges + 16 * (own + 1) + 12 * s->n_halo);
   add(m, "neuron tables", (4 + 8) * g->n_nodes + 12 * own);
@@ -128,8 +136,9 @@ struct plan_memory plan_train_memory(const struct backend *backend, const struct
   return m;
 }
 
-struct plan_memory plan_train_device_memory(const struct backend *backend, const struct plan_graph *g,
-                                            const struct plan_share *s, const struct plan_training *t) {
+struct plan_memory plan_train_device_memory(const struct backend *backend,
+                                            const struct plan_graph *g, const struct plan_share *s,
+                                            const struct plan_training *t) {
   const bool counts = backend->recur && backend->model; /* a program without CUDA does not */
   const int64_t row = 4ll * t->shape.batch;
   struct plan_memory m = {0};
@@ -152,6 +161,6 @@ void plan_check(const struct plan_memory *predicted, int64_t spare, int64_t meas
                high = 1.1 * (double)(predicted->total + spare);
   if (measured < PLAN_CHECKED) return;
   if ((double)measured >= low && (double)measured <= high) return;
-  log_warning("memory: the peak of this rank was %lld bytes, `fascicle plan` says %lld", (long long)measured,
-              (long long)predicted->total);
+  log_warning("memory: the peak of this rank was %lld bytes, `fascicle plan` says %lld",
+              (long long)measured, (long long)predicted->total);
 }

@@ -1,14 +1,15 @@
-/* Bytes that travel and time of a step. First-order: work at measured rates, an exchange beside the work on
- * own edges, both at the machine's measured cost of sharing. */
+/* Bytes that travel and time of a step. First-order: work at measured rates, an exchange beside the
+ * work on own edges, both at the machine's measured cost of sharing. */
 #include "cost.h"
 
 #include <math.h>
 
 /* Rows of a share from its own host and from others at once, `row` bytes each. */
-static double exchange_seconds(const struct plan_layout *l, const struct plan_share *s, double row) {
+static double exchange_seconds(const struct plan_layout *l, const struct plan_share *s,
+                               double row) {
   const double host = link_seconds(l->host, (double)s->n_halo_host * row, s->peers_host);
-  const double others =
-      link_seconds(l->network, (double)(s->n_halo - s->n_halo_host) * row, s->peers - s->peers_host);
+  const double others = link_seconds(l->network, (double)(s->n_halo - s->n_halo_host) * row,
+                                     s->peers - s->peers_host);
   return fmax(host, others);
 }
 
@@ -39,13 +40,15 @@ static struct plan_step simulate_share(const struct plan_graph *g, const struct 
   const double host = g->parts > g->per_host ? g->per_host : g->parts;
   struct plan_step step = {0};
   const double bus = events * l->host_edges * m->lif_host_event; /* beside the work on events */
-  step.compute = m->lif_step + fmax(lif_work(m, (double)s->n_own, spikes >= 1, events), bus) / l->threads;
-  /* From every rank once per minimum delay: words for all of its neurons, or a list of 4-byte rows, which may
-   * be empty. */
-  const double told =
-      g->min_delay / (double)g->parts * (m->lif_word > 0 ? m->lif_word * (double)g->n_nodes : 4 * spikes);
+  step.compute =
+      m->lif_step + fmax(lif_work(m, (double)s->n_own, spikes >= 1, events), bus) / l->threads;
+  /* From every rank once per minimum delay: words for all of its neurons, or a list of 4-byte
+   * rows, which may be empty. */
+  const double told = g->min_delay / (double)g->parts *
+                      (m->lif_word > 0 ? m->lif_word * (double)g->n_nodes : 4 * spikes);
   const double near = (host - 1) * fmax(told, 4), far = (g->parts - host) * fmax(told, 4);
-  step.bytes_host = (int64_t)(near / g->min_delay), step.bytes_network = (int64_t)(far / g->min_delay);
+  step.bytes_host = (int64_t)(near / g->min_delay),
+  step.bytes_network = (int64_t)(far / g->min_delay);
   const double lists = link_seconds(l->spikes, near + far, g->parts - 1) +
                        link_seconds(l->network, far, g->parts - (int64_t)host);
   step.exchange = lists / g->min_delay + l->spikes->per_row * (double)(g->n_nodes - s->n_own);
@@ -53,7 +56,8 @@ static struct plan_step simulate_share(const struct plan_graph *g, const struct 
   return step;
 }
 
-struct plan_step plan_simulate_step(const struct plan_graph *g, const struct plan_layout *l, double active) {
+struct plan_step plan_simulate_step(const struct plan_graph *g, const struct plan_layout *l,
+                                    double active) {
   struct plan_step slowest = {0};
   for (int p = 0; p < g->n_shares; p++) {
     const struct plan_step step = simulate_share(g, l, &g->share[p], active);
@@ -81,33 +85,37 @@ static double pass(const struct plan_layout *l, int way, double edges, double ro
          (share * edges * (edge + column * columns) + rows * row * t->shape.batch) / l->threads;
 }
 
-/* What splitting adds to a microstep: forward the sums of own edges go out and come back, and rows are packed
- * unless all go; backward the cell is a kernel of its own (it reads state, next state and gradient and writes
- * two), and what has arrived is added (two read, one written). */
+/* What splitting adds to a microstep: forward the sums of own edges go out and come back, and rows
+ * are packed unless all go; backward the cell is a kernel of its own (it reads state, next state
+ * and gradient and writes two), and what has arrived is added (two read, one written). */
 static struct passes passes_of(const struct plan_graph *g, const struct plan_layout *l,
                                const struct plan_share *s, const struct plan_training *t) {
   const struct machine *m = l->machine;
-  const double row = 4.0 * t->shape.batch, own = (double)s->n_own * row, halo = (double)s->n_halo * row;
+  const double row = 4.0 * t->shape.batch, own = (double)s->n_own * row,
+               halo = (double)s->n_halo * row;
   const double travel = exchange_seconds(l, s, row);
   struct passes p;
   for (int way = 0; way < 2; way++)
     p.near[way] = pass(l, way, (double)s->near, 0, t),
     p.far[way] = pass(l, way, (double)s->far, (double)s->n_own, t);
   p.alone[0] = 2 * own / m->row_rate, p.alone[1] = m->launch + 5 * own / m->row_rate;
-  p.exchange[0] = travel + (g->all ? 0 : m->launch + 2 * halo / m->row_rate), p.exchange[1] = travel;
+  p.exchange[0] = travel + (g->all ? 0 : m->launch + 2 * halo / m->row_rate),
+  p.exchange[1] = travel;
   p.alone[1] += m->launch + 3 * halo / m->row_rate;
   return p;
 }
 
-static void add_window(const struct plan_graph *g, const struct plan_layout *l, const struct plan_share *s,
-                       const struct plan_training *training, struct plan_step *step) {
+static void add_window(const struct plan_graph *g, const struct plan_layout *l,
+                       const struct plan_share *s, const struct plan_training *training,
+                       struct plan_step *step) {
   struct plan_training as = *training, *t = &as;
   const struct recur_shape *shape = &t->shape;
   const double k = (double)shape->steps * shape->microsteps, row = 4.0 * shape->batch;
   t->mixed = t->mixed && (double)(s->near + s->far) > l->machine->mixed_edges; /* else no faster */
   if (g->parts == 1) {
     const double own = (double)s->n_own;
-    const bool whole = (double)s->near <= l->machine->window_edges && shape->batch <= 32 && !training->mixed;
+    const bool whole =
+        (double)s->near <= l->machine->window_edges && shape->batch <= 32 && !training->mixed;
     step->compute = k / (whole ? l->machine->window_gain : 1) *
                     (pass(l, 0, (double)s->near, own, t) + pass(l, 1, (double)s->near, own, t));
     step->window = step->compute;
@@ -123,15 +131,16 @@ static void add_window(const struct plan_graph *g, const struct plan_layout *l, 
   step->bytes_network = (int64_t)(2 * k * (double)(s->n_halo - s->n_halo_host) * row);
 }
 
-/* Every rank sends each other replica its segment and gets that one's sum: twice (R - 1) / R of the bytes. */
-static void add_gradients(const struct plan_graph *g, const struct plan_layout *l, const struct plan_share *s,
-                          int replicas, struct plan_step *step) {
+/* Every rank sends each other replica its segment and gets that one's sum: twice (R
+ * - 1) / R of the bytes. */
+static void add_gradients(const struct plan_graph *g, const struct plan_layout *l,
+                          const struct plan_share *s, int replicas, struct plan_step *step) {
   const int fit = l->ranks_per_host / g->parts > 1 ? l->ranks_per_host / g->parts : 1;
   const int on_host = replicas < fit ? replicas : fit;
   const double segment = 4.0 * (double)(s->near + s->far) / replicas;
   const double near = segment * (on_host - 1), far = segment * (replicas - on_host);
-  step->gradients =
-      2 * fmax(link_seconds(l->sums, near, on_host - 1), link_seconds(l->network, far, replicas - on_host));
+  step->gradients = 2 * fmax(link_seconds(l->sums, near, on_host - 1),
+                             link_seconds(l->network, far, replicas - on_host));
   step->bytes_host += (int64_t)(2 * near), step->bytes_network += (int64_t)(2 * far);
   step->exchange += step->gradients;
 }

@@ -19,12 +19,15 @@ static const struct usage usage = {
     .operands = "FILE",
     .fewest = 1,
     .most = 1,
-    .about = "Write a table that needs no knowledge of our order of neurons: rows sorted by presynaptic, "
-             "then postsynaptic neuron, named by their body ids. csv: a graph as "
-             "body_pre,body_post,weight,impulse,delay. weights: the trained value of every edge of a run or "
-             "checkpoint as body_pre,body_post,value, where value = theta in_degree^(-1/2) is what "
-             "multiplies the presynaptic state. scx: a graph as a portable .scx folder; one that was "
-             "imported from .scx comes back byte for byte.",
+    .about =
+        "Write a table that needs no knowledge of our order of neurons: rows sorted by "
+        "presynaptic, "
+        "then postsynaptic neuron, named by their body ids. csv: a graph as "
+        "body_pre,body_post,weight,impulse,delay. weights: the trained value of every edge of a "
+        "run or "
+        "checkpoint as body_pre,body_post,value, where value = theta in_degree^(-1/2) is what "
+        "multiplies the presynaptic state. scx: a graph as a portable .scx folder; one that was "
+        "imported from .scx comes back byte for byte.",
     .example = "  fascicle export graph.h5 --format csv --output edges.csv\n"
                "  fascicle export run --format weights --output weights.csv"};
 
@@ -49,7 +52,8 @@ static struct status parse(int argc, char **argv, struct job *job, struct export
   const struct option own[] = {
       {"format", OPTION_TEXT, "csv|weights|scx", "what to write", &r->format, 0, 0},
       {"output", OPTION_TEXT, "FILE", "the table or folder", &r->output, 0, 0},
-      {"block-size", OPTION_INT, "N", "scx: sources of one block (4096)", &r->block_size, 1, UINT32_MAX},
+      {"block-size", OPTION_INT, "N", "scx: sources of one block (4096)", &r->block_size, 1,
+       UINT32_MAX},
       {"force", OPTION_FLAG, NULL, "replace an existing file", &r->force, 0, 0},
   };
   n = options_append(options, n, own, sizeof own / sizeof *own);
@@ -67,7 +71,8 @@ struct table {
   char **name; /* or NULL */
 };
 
-static struct status table_begin(const struct export_request *r, const char *header, struct table *t) {
+static struct status table_begin(const struct export_request *r, const char *header,
+                                 struct table *t) {
   TRY(file_may_write(r->output, 0, r->force));
   TRY(csv_begin(r->output, &t->csv));
   fprintf(t->csv.file, "%s\n", header);
@@ -108,7 +113,8 @@ static struct status write_graph(const struct export_request *r) {
   struct connectome g = {0};
   struct stat about;
   if (!stat(r->model.source, &about) && S_ISDIR(about.st_mode))
-    return failure(EXIT_INPUT, "%s: a folder; csv is for graphs, --format weights for runs", r->model.source);
+    return failure(EXIT_INPUT, "%s: a folder; csv is for graphs, --format weights for runs",
+                   r->model.source);
   TRY(connectome_load(r->model.source, &g));
   struct table t = {.body_id = g.body_id, .name = g.name};
   struct status s = table_begin(r, "body_pre,body_post,weight,impulse,delay", &t);
@@ -119,8 +125,9 @@ static struct status write_graph(const struct export_request *r) {
     for (eidx i = 0; i < g.n_edges; i++) {
       const eidx e = row[i].at;
       put_pair(&t, row[i].pre, row[i].post);
-      fprintf(t.csv.file, ",%lld,%d,%u\n", g.count ? (long long)g.count[e] : (long long)g.impulse[e],
-              g.impulse[e], g.delay ? g.delay[e] : g.constant_delay);
+      fprintf(t.csv.file, ",%lld,%d,%u\n",
+              g.count ? (long long)g.count[e] : (long long)g.impulse[e], g.impulse[e],
+              g.delay ? g.delay[e] : g.constant_delay);
     }
     mem_free(row);
     s = csv_end(&t.csv);
@@ -135,7 +142,8 @@ static struct status write_graph(const struct export_request *r) {
 static struct status write_scx(const struct export_request *r) {
   struct connectome g = {0};
   if (r->force)
-    return failure(EXIT_USAGE, "export --format scx: a folder is never replaced; --force does not apply");
+    return failure(EXIT_USAGE,
+                   "export --format scx: a folder is never replaced; --force does not apply");
   TRY(connectome_load(r->model.source, &g));
   const struct status s = scx_export(&g, r->block_size, r->output);
   if (!s.code) log_line("%s: %lld edges", r->output, (long long)g.n_edges);
@@ -163,11 +171,13 @@ static struct status write_values(const struct export_request *r, const struct t
   const eidx n_edges = network_n_edges(n);
   uint64_t *body_id = NEW(uint64_t, n->facts.n_nodes);
   connectome_body_ids(n->file, 0, n->facts.n_nodes, body_id);
-  struct table t = {.body_id = body_id, .name = n->facts.has_names ? connectome_names(n->file) : NULL};
+  struct table t = {.body_id = body_id,
+                    .name = n->facts.has_names ? connectome_names(n->file) : NULL};
   struct status s = table_begin(r, "body_pre,body_post,value", &t);
   if (!s.code) {
     float *value = NEW(float, n_edges);
-    rnn->backend->get(value, rnn->backend->recur->value(rnn->recur), (size_t)n_edges * sizeof *value);
+    rnn->backend->get(value, rnn->backend->recur->value(rnn->recur),
+                      (size_t)n_edges * sizeof *value);
     struct rows_of_edges rows = {n, NEW(struct edge_row, n_edges)};
     network_edges(n, take_edge, &rows);
     sort_rows(rows.row, n_edges);
@@ -196,7 +206,8 @@ static struct status write_weights(const struct comm *alone, struct job *job,
   return s;
 }
 
-static struct status write(const struct comm *alone, struct job *job, const struct export_request *r) {
+static struct status write(const struct comm *alone, struct job *job,
+                           const struct export_request *r) {
   if (!strcmp(r->format, "csv")) return write_graph(r);
   return strcmp(r->format, "scx") ? write_weights(alone, job, r) : write_scx(r);
 }

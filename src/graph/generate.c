@@ -18,15 +18,18 @@
 static const struct usage usage = {
     .verb = "generate",
     .operands = "--nodes N --edges E --output graph.h5",
-    .about =
-        "Make a synthetic connectome with heavy-tailed degrees, types, transmitters, signs, synapse counts "
-        "and delays; or, with --shuffle-of, a control of a given graph: every neuron keeps its numbers of "
-        "inputs and outputs, but partners are drawn anew. The same words and seed give the same graph, "
-        "for any number of ranks and threads.",
-    .example =
-        "  fascicle generate --nodes 5000 --edges 524324 --output small.h5\n"
-        "  fascicle generate --nodes 211577 --edges 24678466 --model modular --delays 1:8 --output fly.h5\n"
-        "  fascicle generate --shuffle-of graph.h5 --shuffle-within superclass --output control.h5"};
+    .about = "Make a synthetic connectome with heavy-tailed degrees, types, transmitters, signs, "
+             "synapse counts "
+             "and delays; or, with --shuffle-of, a control of a given graph: every neuron keeps "
+             "its numbers of "
+             "inputs and outputs, but partners are drawn anew. The same words and seed give the "
+             "same graph, "
+             "for any number of ranks and threads.",
+    .example = "  fascicle generate --nodes 5000 --edges 524324 --output small.h5\n"
+               "  fascicle generate --nodes 211577 --edges 24678466 --model modular --delays 1:8 "
+               "--output fly.h5\n"
+               "  fascicle generate --shuffle-of graph.h5 --shuffle-within superclass --output "
+               "control.h5"};
 
 struct request {
   int64_t nodes, edges, seed, types, parts;
@@ -42,7 +45,8 @@ static struct status parse_delays(struct request *r) {
   r->min_delay = r->max_delay = strtol(r->delays, &end, 10);
   if (*end == ':' && end[1]) r->max_delay = strtol(end + 1, &end, 10);
   if (*end || r->min_delay < 1 || r->max_delay < r->min_delay || r->max_delay > UINT16_MAX)
-    return failure(EXIT_USAGE, "--delays %s: give A or A:B with 1 <= A <= B <= 65535 steps, as in 1:8",
+    return failure(EXIT_USAGE,
+                   "--delays %s: give A or A:B with 1 <= A <= B <= 65535 steps, as in 1:8",
                    r->delays);
   return fine();
 }
@@ -56,17 +60,21 @@ static struct generate_model model_of(const struct request *r) {
 
 static struct status check_request(struct request *r) {
   if (!r->output)
-    return failure(EXIT_USAGE, "generate: --output is missing; `fascicle generate --help` shows an example");
+    return failure(EXIT_USAGE,
+                   "generate: --output is missing; `fascicle generate --help` shows an example");
   if (r->parts & (r->parts - 1))
     return failure(EXIT_USAGE, "--parts %lld: it must be a power of two", (long long)r->parts);
   if (r->shuffle_within && !r->shuffle_of)
-    return failure(EXIT_USAGE, "--shuffle-within %s: it needs --shuffle-of FILE", r->shuffle_within);
+    return failure(EXIT_USAGE, "--shuffle-within %s: it needs --shuffle-of FILE",
+                   r->shuffle_within);
   if (r->shuffle_of && (r->nodes >= 0 || r->edges >= 0))
-    return failure(EXIT_USAGE, "--shuffle-of %s: the graph is given, so leave --nodes and --edges out",
+    return failure(EXIT_USAGE,
+                   "--shuffle-of %s: the graph is given, so leave --nodes and --edges out",
                    r->shuffle_of);
   if (r->shuffle_of) return fine();
   if (r->nodes < 0 || r->edges < 0)
-    return failure(EXIT_USAGE, "generate: --nodes N and --edges E are needed (or --shuffle-of FILE)");
+    return failure(EXIT_USAGE,
+                   "generate: --nodes N and --edges E are needed (or --shuffle-of FILE)");
   TRY(parse_delays(r));
   const struct generate_model model = model_of(r);
   return generate_check(&model);
@@ -81,11 +89,12 @@ static char *text_of(json_t *json) {
 }
 
 static char *provenance_synthetic(const struct request *r) {
-  json_t *rules = json_pack("{s:s, s:I, s:I, s:I, s:s, s:I}", "model", r->model, "nodes",
-                            (json_int_t)r->nodes, "edges", (json_int_t)r->edges, "seed", (json_int_t)r->seed,
-                            "delays", r->delays, "types", (json_int_t)r->types);
-  return text_of(
-      json_pack("{s:s, s:[], s:o}", "program", "fascicle " BUILD_VERSION, "inputs", "generate", rules));
+  json_t *rules =
+      json_pack("{s:s, s:I, s:I, s:I, s:s, s:I}", "model", r->model, "nodes", (json_int_t)r->nodes,
+                "edges", (json_int_t)r->edges, "seed", (json_int_t)r->seed, "delays", r->delays,
+                "types", (json_int_t)r->types);
+  return text_of(json_pack("{s:s, s:[], s:o}", "program", "fascicle " BUILD_VERSION, "inputs",
+                           "generate", rules));
 }
 
 /* ---- the two kinds ---- */
@@ -104,8 +113,10 @@ static struct status make_synthetic(const struct request *r, struct connectome *
 static struct status make_graph(const struct request *r, struct connectome *g, json_t *facts) {
   if (!r->shuffle_of) return make_synthetic(r, g);
   TRY(connectome_load(r->shuffle_of, g));
-  const struct shuffled options = {
-      .path = r->shuffle_of, .digest = r->digest, .within = r->shuffle_within, .seed = (uint64_t)r->seed};
+  const struct shuffled options = {.path = r->shuffle_of,
+                                   .digest = r->digest,
+                                   .within = r->shuffle_within,
+                                   .seed = (uint64_t)r->seed};
   return shuffled_make(&options, g, facts);
 }
 
@@ -113,8 +124,8 @@ static struct status make_graph(const struct request *r, struct connectome *g, j
 
 static json_t *degrees_json(const struct connectome *g, const uint32_t *end) {
   const struct degree_facts d = generate_degrees(g->n_nodes, g->n_edges, end);
-  return json_pack("{s:I, s:I, s:f, s:I}", "least", (json_int_t)d.least, "median", (json_int_t)d.median,
-                   "mean", d.mean, "most", (json_int_t)d.most);
+  return json_pack("{s:I, s:I, s:f, s:I}", "least", (json_int_t)d.least, "median",
+                   (json_int_t)d.median, "mean", d.mean, "most", (json_int_t)d.most);
 }
 
 static void add_facts(const struct request *r, const struct connectome *g, json_t *facts) {
@@ -149,8 +160,9 @@ static void print_facts(const struct request *r, const struct connectome *g, con
   print_degrees("out", json_object_get(facts, "out_degree"));
   if (r->shuffle_of) shuffled_print(facts);
   if (g->row_of_node) printf("order: %s, %d parts\n", g->order_method, g->n_blocks);
-  printf("seconds: made %.1f, ordered %.1f, written %.1f; peak %.2f GB\n", seconds_of(facts, "made"),
-         seconds_of(facts, "ordered"), seconds_of(facts, "written"), (double)mem_resident_peak() / 1e9);
+  printf("seconds: made %.1f, ordered %.1f, written %.1f; peak %.2f GB\n",
+         seconds_of(facts, "made"), seconds_of(facts, "ordered"), seconds_of(facts, "written"),
+         (double)mem_resident_peak() / 1e9);
 }
 
 static void report(const struct request *r, const struct connectome *g, json_t *facts) {
@@ -172,8 +184,8 @@ static struct status make_file(const struct request *r, struct connectome *g, js
   g->packed |= r->packed;
   TRY(connectome_write(g, r->output, r->streamable, r->force));
   json_object_set_new(facts, "seconds",
-                      json_pack("{s:f, s:f, s:f}", "made", made - start, "ordered", ordered - made, "written",
-                                seconds_now() - ordered));
+                      json_pack("{s:f, s:f, s:f}", "made", made - start, "ordered", ordered - made,
+                                "written", seconds_now() - ordered));
   json_object_set_new(facts, "peak_bytes", json_integer(mem_resident_peak()));
   report(r, g, facts);
   return fine();
@@ -192,24 +204,27 @@ static struct status look_at_input(const struct comm *world, struct request *r) 
 static struct status parse(struct request *r, int argc, char **argv) {
   const struct option options[] = {
       {"nodes", OPTION_INT, "N", "neurons", &r->nodes, 1, UINT32_MAX - 1},
-      {"edges", OPTION_INT, "E", "edges, exactly; no pair twice, no self-loop", &r->edges, 0, INT64_MAX},
+      {"edges", OPTION_INT, "E", "edges, exactly; no pair twice, no self-loop", &r->edges, 0,
+       INT64_MAX},
       {"model", OPTION_TEXT, "lognormal|modular",
-       "lognormal (default): heavy-tailed degrees; modular: also 77 % of the edges within modules", &r->model,
-       0, 0},
+       "lognormal (default): heavy-tailed degrees; modular: also 77 % of the edges within modules",
+       &r->model, 0, 0},
       {"seed", OPTION_INT, "S", "seed of all draws (1)", &r->seed, 0, INT64_MAX},
       {"delays", OPTION_TEXT, "A:B", "delays in steps, uniform from A to B (1)", &r->delays, 0, 0},
       {"types", OPTION_INT, "K", "cell types (32)", &r->types, 1, 1000000},
       {"population", OPTION_TEXT, "NAME", "SONATA population (neurons)", &r->population, 0, 0},
       {"output", OPTION_TEXT, "FILE", "the graph to write", &r->output, 0, 0},
-      {"shuffle-of", OPTION_TEXT, "FILE", "shuffle the partners in this graph instead", &r->shuffle_of, 0, 0},
+      {"shuffle-of", OPTION_TEXT, "FILE", "shuffle the partners in this graph instead",
+       &r->shuffle_of, 0, 0},
       {"shuffle-within", OPTION_TEXT, "COLUMN",
        "every neuron also keeps its number of outputs into each class of this node column",
        &r->shuffle_within, 0, 0},
       {"parts", OPTION_INT, "N", "parts of the ordering, a power of two (64)", &r->parts, 1, 65536},
-      {"no-order", OPTION_FLAG, NULL, "leave the neurons in the order of their ids", &r->no_order, 0, 0},
+      {"no-order", OPTION_FLAG, NULL, "leave the neurons in the order of their ids", &r->no_order,
+       0, 0},
       {"streamable", OPTION_FLAG, NULL, "also store the source-major copy", &r->streamable, 0, 0},
-      {"packed", OPTION_FLAG, NULL, "deflate the edges: a quarter of the size, but not for libsonata's wheel",
-       &r->packed, 0, 0},
+      {"packed", OPTION_FLAG, NULL,
+       "deflate the edges: a quarter of the size, but not for libsonata's wheel", &r->packed, 0, 0},
       {"force", OPTION_FLAG, NULL, "replace an existing output", &r->force, 0, 0},
       watch_option(&r->watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r->as_json, 0, 0}};

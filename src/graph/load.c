@@ -27,7 +27,8 @@ void load_split(const struct comm *comm, struct connectome_file *file, int parts
 void share_load(struct connectome_file *file, gidx first, gidx last, struct share *share) {
   const gidx n = last - first;
   if (n < 0 || n > INT32_MAX)
-    DIE(EXIT_RUNTIME, "%lld rows on one rank, more than %d; use more ranks", (long long)n, INT32_MAX);
+    DIE(EXIT_RUNTIME, "%lld rows on one rank, more than %d; use more ranks", (long long)n,
+        INT32_MAX);
   *share = (struct share){.first = first, .n_own = (lidx)n, .row_ptr = NEW(eidx, n + 1)};
   connectome_row_ptr(file, first, n + 1, share->row_ptr);
   share->first_edge = share->row_ptr[0];
@@ -47,10 +48,12 @@ void share_free(struct share *share) {
 }
 
 /* Sources ascend strictly within a row: sorted, and no pair twice. */
-static void check_canonical(const struct share *share, gidx row, eidx e, uint32_t last, uint32_t source) {
+static void check_canonical(const struct share *share, gidx row, eidx e, uint32_t last,
+                            uint32_t source) {
   if (e > share->row_ptr[row] && source <= last)
     DIE(EXIT_INPUT,
-        "the edges of row %lld are not sorted or hold a pair twice (source %u after %u); convert the graph "
+        "the edges of row %lld are not sorted or hold a pair twice (source %u after %u); convert "
+        "the graph "
         "again",
         (long long)(share->first + row), source, last);
 }
@@ -74,13 +77,14 @@ static gidx *load_sources(struct connectome_file *file, const struct share *shar
   return source_row;
 }
 
-struct status load_graph(const struct comm *comm, struct connectome_file *file, const gidx *first_of_rank,
-                         enum halo_kind kind, struct graph *graph) {
+struct status load_graph(const struct comm *comm, struct connectome_file *file,
+                         const gidx *first_of_rank, enum halo_kind kind, struct graph *graph) {
   const struct connectome_facts *facts = connectome_facts(file);
   *graph = (struct graph){0};
   if (facts->parallel_edges)
-    return failure(EXIT_INPUT, "the graph holds parallel edges, which training cannot use; convert it again "
-                               "with --duplicates sum");
+    return failure(EXIT_INPUT,
+                   "the graph holds parallel edges, which training cannot use; convert it again "
+                   "with --duplicates sum");
   struct share share;
   share_load(file, first_of_rank[comm->rank], first_of_rank[comm->rank + 1], &share);
   uint32_t *row_of_node = NEW(uint32_t, facts->n_nodes);

@@ -14,9 +14,12 @@ static const struct usage usage = {
     .operands = "graph.h5",
     .fewest = 1,
     .most = 1,
-    .about = "Order the neurons of a graph so that those that talk to each other stand near each other (one "
-             "nested METIS bisection), and write the graph anew with its edges in that order. Any number of "
-             "ranks up to --parts then owns contiguous rows. Node ids do not change. Prints, for 2, 4, 8 ... "
+    .about = "Order the neurons of a graph so that those that talk to each other stand near each "
+             "other (one "
+             "nested METIS bisection), and write the graph anew with its edges in that order. Any "
+             "number of "
+             "ranks up to --parts then owns contiguous rows. Node ids do not change. Prints, for "
+             "2, 4, 8 ... "
              "parts, the edges cut, the rows that must travel in each step (halo rows) against an "
              "all-gather, and how evenly edges and neurons are spread.",
     .example = "  fascicle order graph.h5 --output ordered.h5\n"
@@ -62,7 +65,8 @@ static struct status order_file(const struct request *r, struct connectome *g) {
 
 static struct status check_request(const struct request *r) {
   if (!r->output)
-    return failure(EXIT_USAGE, "order: --output is missing; `fascicle order --help` shows an example");
+    return failure(EXIT_USAGE,
+                   "order: --output is missing; `fascicle order --help` shows an example");
   if (r->parts & (r->parts - 1))
     return failure(EXIT_USAGE, "--parts %lld: it must be a power of two", (long long)r->parts);
   return fine();
@@ -72,12 +76,13 @@ static struct status run(struct comm *world, int argc, char **argv) {
   struct request r = {.parts = ORDERING_PARTS, .seed = ORDERING_SEED, .watchdog = WATCHDOG_CHOSEN};
   const struct option options[] = {
       {"output", OPTION_TEXT, "FILE", "the ordered graph to write", &r.output, 0, 0},
-      {"parts", OPTION_INT, "N", "parts of the finest level, a power of two (64)", &r.parts, 1, 65536},
+      {"parts", OPTION_INT, "N", "parts of the finest level, a power of two (64)", &r.parts, 1,
+       65536},
       {"seed", OPTION_INT, "S", "seed of the partitioner (1)", &r.seed, 0, INT32_MAX},
-      {"streamable", OPTION_FLAG, NULL, "also store the source-major copy; kept where the input has one",
-       &r.streamable, 0, 0},
-      {"packed", OPTION_FLAG, NULL, "deflate the edges: a quarter of the size, but not for libsonata's wheel",
-       &r.packed, 0, 0},
+      {"streamable", OPTION_FLAG, NULL,
+       "also store the source-major copy; kept where the input has one", &r.streamable, 0, 0},
+      {"packed", OPTION_FLAG, NULL,
+       "deflate the edges: a quarter of the size, but not for libsonata's wheel", &r.packed, 0, 0},
       {"force", OPTION_FLAG, NULL, "replace an existing output", &r.force, 0, 0},
       watch_option(&r.watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r.as_json, 0, 0}};
@@ -97,4 +102,5 @@ static struct status run(struct comm *world, int argc, char **argv) {
   return agree(world, s);
 }
 
-const struct verb verb_order = {"order", "order a graph's neurons so that it splits well over ranks", run};
+const struct verb verb_order = {"order",
+                                "order a graph's neurons so that it splits well over ranks", run};

@@ -32,17 +32,17 @@ static json_t *level_facts(const struct connectome *g, int parts) {
   order_quality(&input, g->row_of_node, first, parts, &q);
   mem_free(first);
   return json_pack("{s:i, s:I, s:I, s:I, s:I, s:f, s:f}", "parts", parts, "cut", (json_int_t)q.cut,
-                   "halo_rows", (json_int_t)q.halo_rows, "halo_rows_max", (json_int_t)q.halo_rows_max,
-                   "gather_rows", (json_int_t)q.gather_rows, "edge_balance", q.edge_balance, "node_balance",
-                   q.node_balance);
+                   "halo_rows", (json_int_t)q.halo_rows, "halo_rows_max",
+                   (json_int_t)q.halo_rows_max, "gather_rows", (json_int_t)q.gather_rows,
+                   "edge_balance", q.edge_balance, "node_balance", q.node_balance);
 }
 
 json_t *ordering_facts(const struct connectome *g) {
   json_t *levels = json_array();
   for (int parts = 2; parts <= g->n_blocks && g->n_blocks % parts == 0; parts *= 2)
     json_array_append_new(levels, level_facts(g, parts));
-  return json_pack("{s:s, s:i, s:i, s:I, s:o}", "method", g->order_method, "parts", g->n_blocks, "seed",
-                   g->order_seed, "cut", (json_int_t)g->order_cut, "levels", levels);
+  return json_pack("{s:s, s:i, s:i, s:I, s:o}", "method", g->order_method, "parts", g->n_blocks,
+                   "seed", g->order_seed, "cut", (json_int_t)g->order_cut, "levels", levels);
 }
 
 static long long whole(const json_t *level, const char *key) {
@@ -56,16 +56,17 @@ static double percent(double part, double of) {
 void ordering_print(const json_t *facts, const struct connectome *g) {
   const json_t *levels = json_object_get(facts, "levels"), *level;
   size_t i;
-  printf("%6s %16s %22s %12s %14s %13s %13s\n", "parts", "edges cut", "halo rows", "largest", "of all-gather",
-         "edge balance", "node balance");
+  printf("%6s %16s %22s %12s %14s %13s %13s\n", "parts", "edges cut", "halo rows", "largest",
+         "of all-gather", "edge balance", "node balance");
   json_array_foreach(levels, i, level) {
     const double cut = (double)whole(level, "cut"), halo = (double)whole(level, "halo_rows");
     printf("%6lld %15.1f%% %22lld %12lld %13.1f%% %13.3f %13.3f\n", whole(level, "parts"),
-           percent(cut, (double)g->n_edges), whole(level, "halo_rows"), whole(level, "halo_rows_max"),
-           percent(halo, (double)whole(level, "gather_rows")),
+           percent(cut, (double)g->n_edges), whole(level, "halo_rows"),
+           whole(level, "halo_rows_max"), percent(halo, (double)whole(level, "gather_rows")),
            json_real_value(json_object_get(level, "edge_balance")),
            json_real_value(json_object_get(level, "node_balance")));
   }
-  printf("halo rows: neurons that a part needs from others, summed over parts; largest: of one part;\n"
-         "all-gather: every part gets every row; balance: largest part over mean\n");
+  printf(
+      "halo rows: neurons that a part needs from others, summed over parts; largest: of one part;\n"
+      "all-gather: every part gets every row; balance: largest part over mean\n");
 }

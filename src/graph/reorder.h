@@ -1,4 +1,5 @@
-/* The partition ordering of a graph in memory, and the table that says what it is worth. Local: one rank. */
+/* The partition ordering of a graph in memory, and the table that says what it is
+ * worth. Local: one rank. */
 #ifndef FASCICLE_ORDERING_H
 #define FASCICLE_ORDERING_H
 
@@ -8,12 +9,13 @@
 
 enum { ORDERING_PARTS = 64, ORDERING_SEED = 1 };
 
-/* Compute the ordering of `graph` for `parts` parts (a power of two) and put it there in place of any other.
- * The edges are put in the new order when the graph is written. */
+/* Compute the ordering of `graph` for `parts` parts (a power of two) and put it there in place of
+ * any other. The edges are put in the new order when the graph is written. */
 struct status ordering_apply(struct connectome *graph, int parts, int seed);
 
-/* {"method", "parts", "seed", "cut", "levels": [{"parts", "cut", "halo_rows", "halo_rows_max", "gather_rows",
- * "edge_balance", "node_balance"}, ...]} for 2, 4, 8 ... parts of an ordered graph. A new reference. */
+/* {"method", "parts", "seed", "cut", "levels": [{"parts", "cut", "halo_rows", "halo_rows_max",
+ * "gather_rows", "edge_balance", "node_balance"}, ...]} for 2, 4, 8 ... parts of an ordered
+ * graph. A new reference. */
 json_t *ordering_facts(const struct connectome *graph);
 
 /* The same levels as a table for people, on stdout. */

@@ -48,8 +48,8 @@ static void take_nodes(const struct scx *scx, struct connectome *g) {
 /* The arrays move from the folder's struct into the graph. */
 static struct status take_edges(struct scx *scx, struct connectome *g) {
   if (scx->n_edges > UINT32_MAX)
-    return failure(EXIT_INPUT, "%lld edges: an .scx import takes at most %u", (long long)scx->n_edges,
-                   UINT32_MAX);
+    return failure(EXIT_INPUT, "%lld edges: an .scx import takes at most %u",
+                   (long long)scx->n_edges, UINT32_MAX);
   g->n_edges = scx->n_edges;
   g->source = scx->source, g->target = scx->target, g->impulse = scx->weight, g->delay = scx->delay;
   scx->source = scx->target = NULL, scx->weight = NULL, scx->delay = NULL;
@@ -86,8 +86,8 @@ static void put_back(const struct connectome *g, struct scx *to) {
   for (eidx e = 0; e < g->n_edges; e++) put_edge(to, g->scx->place[e], g, e);
 }
 
-/* By (pre, post): two stable counting sorts of the file order, in which edges of one pair already stand by
- * (delay, weight). */
+/* By (pre, post): two stable counting sorts of the file order, in which edges of one pair already
+ * stand by (delay, weight). */
 static void put_sorted(const struct connectome *g, struct scx *to) {
   const int64_t n = g->n_nodes;
   eidx *by_target = NEW(eidx, g->n_edges), *at = NEW_ZERO(eidx, n + 1);
@@ -97,11 +97,13 @@ static void put_sorted(const struct connectome *g, struct scx *to) {
   memset(at, 0, (size_t)(n + 1) * sizeof *at);
   for (eidx e = 0; e < g->n_edges; e++) at[g->source[e] + 1]++;
   for (int64_t i = 0; i < n; i++) at[i + 1] += at[i];
-  for (eidx k = 0; k < g->n_edges; k++) put_edge(to, at[g->source[by_target[k]]]++, g, by_target[k]);
+  for (eidx k = 0; k < g->n_edges; k++)
+    put_edge(to, at[g->source[by_target[k]]]++, g, by_target[k]);
   mem_free(by_target), mem_free(at);
 }
 
-/* A column's numbers, or the codes of its labels; 0 where there is none, or it is outside the range. */
+/* A column's numbers, or the codes of its labels; 0 where there is none, or
+ * it is outside the range. */
 static int64_t column_value(const struct connectome *g, const char *name, int64_t i, int64_t low,
                             int64_t high) {
   for (int k = 0; k < g->n_columns; k++) {
@@ -116,10 +118,12 @@ static int64_t column_value(const struct connectome *g, const char *name, int64_
 static void put_nodes(const struct connectome *g, struct scx *to) {
   for (int64_t i = 0; i < g->n_nodes; i++) {
     to->external_id[i] = g->scx ? g->scx->external_id[i] : g->body_id[i];
-    to->type_code[i] = g->scx ? g->scx->type_code[i] : (uint16_t)column_value(g, "type", i, 0, UINT16_MAX);
+    to->type_code[i] =
+        g->scx ? g->scx->type_code[i] : (uint16_t)column_value(g, "type", i, 0, UINT16_MAX);
     to->transmitter_code[i] =
         g->scx ? g->scx->transmitter_code[i] : (int8_t)column_value(g, "sign", i, -1, 1);
-    to->side_code[i] = g->scx ? g->scx->side_code[i] : (int8_t)column_value(g, "side", i, 0, INT8_MAX);
+    to->side_code[i] =
+        g->scx ? g->scx->side_code[i] : (int8_t)column_value(g, "side", i, 0, INT8_MAX);
   }
 }
 
@@ -128,9 +132,11 @@ static struct status block_fits(const struct scx *to, const struct scx_block *b,
                                 int64_t edge) {
   const char *name = b->filename;
   if (strstr(name, "..") || strncmp(name, "blocks/", 7) || strlen(name) > 200)
-    return failure(EXIT_INPUT, "the .scx manifest kept in the graph names a block that is not in blocks/");
-  if (b->source_start == source && b->source_count >= 0 && b->source_count <= to->n_neurons - source &&
-      b->edge_count >= 0 && b->edge_count <= to->n_edges - edge)
+    return failure(EXIT_INPUT,
+                   "the .scx manifest kept in the graph names a block that is not in blocks/");
+  if (b->source_start == source && b->source_count >= 0 &&
+      b->source_count <= to->n_neurons - source && b->edge_count >= 0 &&
+      b->edge_count <= to->n_edges - edge)
     return fine();
   return failure(EXIT_INPUT, "the .scx manifest kept in the graph has blocks that do not fit it");
 }
@@ -142,15 +148,17 @@ static struct status take_blocks(const json_t *list, struct scx *to) {
   for (int i = 0; i < to->n_blocks; i++) {
     const json_t *b = json_array_get(list, (size_t)i);
     const char *name = json_string_value(json_object_get(b, "filename"));
-    to->block[i] = (struct scx_block){.filename = mem_string(name ? name : ""),
-                                      .source_start = json_integer_value(json_object_get(b, "source_start")),
-                                      .source_count = json_integer_value(json_object_get(b, "source_count")),
-                                      .edge_count = json_integer_value(json_object_get(b, "edge_count"))};
+    to->block[i] =
+        (struct scx_block){.filename = mem_string(name ? name : ""),
+                           .source_start = json_integer_value(json_object_get(b, "source_start")),
+                           .source_count = json_integer_value(json_object_get(b, "source_count")),
+                           .edge_count = json_integer_value(json_object_get(b, "edge_count"))};
     TRY(block_fits(to, &to->block[i], source, edge));
     source += to->block[i].source_count, edge += to->block[i].edge_count;
   }
   if (source == to->n_neurons && edge == to->n_edges) return fine();
-  return failure(EXIT_INPUT, "the .scx manifest kept in the graph has blocks for %lld neurons and %lld edges",
+  return failure(EXIT_INPUT,
+                 "the .scx manifest kept in the graph has blocks for %lld neurons and %lld edges",
                  (long long)source, (long long)edge);
 }
 

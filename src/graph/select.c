@@ -34,7 +34,8 @@ void selection_free(struct selection *selection) {
 
 /* ---- names that no neuron has ---- */
 
-static void add_unknown(struct unknown *unknown, const char *kind, const json_t *value, const char *where) {
+static void add_unknown(struct unknown *unknown, const char *kind, const json_t *value,
+                        const char *where) {
   char *shown = json_line(value);
   const size_t at = strlen(unknown->text);
   char item[256];
@@ -51,7 +52,8 @@ static void add_unknown(struct unknown *unknown, const char *kind, const json_t 
 
 struct status unknown_status(const struct unknown *unknown, const char *source) {
   if (unknown->n == 0) return fine();
-  return failure(EXIT_USAGE, "%s: the graph has no neuron of %s: %s; `fascicle inspect` shows what it holds",
+  return failure(EXIT_USAGE,
+                 "%s: the graph has no neuron of %s: %s; `fascicle inspect` shows what it holds",
                  source, unknown->n == 1 ? "this name" : "these names", unknown->text);
 }
 
@@ -125,8 +127,10 @@ static struct status choose_index(struct chooser *c, const json_t *value) {
 static const struct {
   const char *key;
   struct status (*choose)(struct chooser *c, const json_t *value);
-} rules[] = {
-    {"body_ids", choose_body_id}, {"names", choose_name}, {"types", choose_type}, {"indices", choose_index}};
+} rules[] = {{"body_ids", choose_body_id},
+             {"names", choose_name},
+             {"types", choose_type},
+             {"indices", choose_index}};
 enum { N_RULES = sizeof rules / sizeof *rules };
 
 static struct status choose_by_key(struct chooser *c, const json_t *select, int rule) {
@@ -135,11 +139,13 @@ static struct status choose_by_key(struct chooser *c, const json_t *select, int 
   if (!json_is_array(list))
     return failure(EXIT_USAGE, "%s: \"%s\" must be a list [ ]", c->where, rules[rule].key);
   if (rules[rule].choose == choose_name && !c->neurons->name)
-    return failure(EXIT_USAGE, "%s: the neurons of this graph have numbers, not names; use body_ids",
-                   c->where);
+    return failure(EXIT_USAGE,
+                   "%s: the neurons of this graph have numbers, not names; use body_ids", c->where);
   if (rules[rule].choose == choose_body_id && c->neurons->name)
-    return failure(EXIT_USAGE, "%s: the neurons of this graph have names, not numbers; use names", c->where);
-  for (size_t i = 0; i < json_array_size(list); i++) TRY(rules[rule].choose(c, json_array_get(list, i)));
+    return failure(EXIT_USAGE, "%s: the neurons of this graph have names, not numbers; use names",
+                   c->where);
+  for (size_t i = 0; i < json_array_size(list); i++)
+    TRY(rules[rule].choose(c, json_array_get(list, i)));
   return fine();
 }
 
@@ -152,9 +158,10 @@ static struct status choose(struct chooser *c, const json_t *select) {
     return fine();
   }
   if (!json_is_object(select) || json_object_size(select) == 0)
-    return failure(EXIT_USAGE,
-                   "%s: neurons are chosen by \"all\" or an object with body_ids, names, types or indices",
-                   c->where);
+    return failure(
+        EXIT_USAGE,
+        "%s: neurons are chosen by \"all\" or an object with body_ids, names, types or indices",
+        c->where);
   TRY(json_only_keys(select, c->where, known, N_RULES));
   for (int rule = 0; rule < N_RULES; rule++) TRY(choose_by_key(c, select, rule));
   return fine();

@@ -1,9 +1,10 @@
 /* How users name neurons. A SELECT is "all" or an object with one or more of
  *
- *   {"body_ids": [10001, "720575940661339777"], "names": ["AVAL"], "types": ["DNg13"], "indices": [0, 5]}
+ *   {"body_ids": [10001, "720575940661339777"], "names": ["AVAL"], "types": ["DNg13"], "indices":
+ * [0, 5]}
  *
- * (their union). body_ids above 2^53 are written as strings; names are for graphs whose ids are names; types
- * are values of the node column "type"; indices are canonical node ids. */
+ * (their union). body_ids above 2^53 are written as strings; names are for graphs whose ids are
+ * names; types are values of the node column "type"; indices are canonical node ids. */
 #ifndef FASCICLE_SELECT_H
 #define FASCICLE_SELECT_H
 
@@ -32,14 +33,15 @@ struct selection {
 };
 void selection_free(struct selection *selection);
 
-/* Names that no neuron has, collected over all selections of a configuration so that one error lists them. */
+/* Names that no neuron has, collected over all selections of a configuration so
+ * that one error lists them. */
 struct unknown {
   int64_t n;
   char text[700]; /* the first of them: "type \"X\" (stimulus[0]), ..." */
 };
 
-/* Resolve one SELECT. Wrong form: EXIT_USAGE naming `where`. Names that no neuron has are added to `unknown`
- * instead. Local and pure. */
+/* Resolve one SELECT. Wrong form: EXIT_USAGE naming `where`. Names that no neuron has are added to
+ * `unknown` instead. Local and pure. */
 struct status select_neurons(const struct neurons *neurons, const json_t *select, const char *where,
                              struct unknown *unknown, struct selection *selection);
 

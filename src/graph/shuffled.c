@@ -22,8 +22,8 @@ static struct status no_column(const char *path, const char *within, const struc
   size_t at = 0;
   for (int i = 0; i < g->n_columns && at < sizeof names; i++)
     at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", g->column[i].name);
-  return failure(EXIT_USAGE, "--shuffle-within %s: %s has no such node column; it has: %s", within, path,
-                 g->n_columns ? names : "none");
+  return failure(EXIT_USAGE, "--shuffle-within %s: %s has no such node column; it has: %s", within,
+                 path, g->n_columns ? names : "none");
 }
 
 static int by_value(const void *a, const void *b) {
@@ -40,7 +40,8 @@ static int classes_of_values(int64_t n, const int64_t *value, uint32_t *class_of
     if (i == 0 || sorted[i] != sorted[m - 1]) sorted[m++] = sorted[i];
   for (int64_t i = 0; i < n; i++)
     class_of[i] =
-        (uint32_t)((int64_t *)bsearch(&value[i], sorted, (size_t)m, sizeof *sorted, by_value) - sorted);
+        (uint32_t)((int64_t *)bsearch(&value[i], sorted, (size_t)m, sizeof *sorted, by_value) -
+                   sorted);
   mem_free(sorted);
   return (int)m;
 }
@@ -52,12 +53,14 @@ static struct status take_classes(const char *path, const char *within, const st
   const struct node_column *column = find_column(g, within);
   if (!column) return no_column(path, within, g);
   if (column->f64)
-    return failure(EXIT_USAGE,
-                   "--shuffle-within %s: this column holds fractions; name one with labels or integers",
-                   within);
+    return failure(
+        EXIT_USAGE,
+        "--shuffle-within %s: this column holds fractions; name one with labels or integers",
+        within);
   in->class_of = *class_of = NEW(uint32_t, g->n_nodes);
   in->n_classes = column->n_labels;
-  if (column->code && g->n_nodes) memcpy(*class_of, column->code, (size_t)g->n_nodes * sizeof(uint32_t));
+  if (column->code && g->n_nodes)
+    memcpy(*class_of, column->code, (size_t)g->n_nodes * sizeof(uint32_t));
   if (column->i64) in->n_classes = classes_of_values(g->n_nodes, column->i64, *class_of);
   return fine();
 }
@@ -94,7 +97,8 @@ static void replace(void **array, size_t bytes, eidx n, const eidx *from) {
 }
 
 /* The properties move; then every impulse takes its new source's sign. */
-static void permute_properties(const struct shuffle_input *in, struct connectome *g, const int8_t *sign) {
+static void permute_properties(const struct shuffle_input *in, struct connectome *g,
+                               const int8_t *sign) {
   eidx *from = NEW(eidx, g->n_edges);
   shuffle_properties(in, from);
   replace((void **)&g->count, sizeof *g->count, g->n_edges, from);
@@ -115,21 +119,23 @@ static void drop_order(struct connectome *g) {
 static json_t *shuffle_json(const struct shuffle_input *in, const struct shuffle_facts *facts,
                             const char *within, bool by_source) {
   const double per_edge = in->n_edges ? (double)facts->swaps / (double)in->n_edges : 0;
-  json_t *json =
-      json_pack("{s:I, s:i, s:I, s:f, s:I, s:I, s:I, s:s}", "seed", (json_int_t)in->seed, "rounds",
-                facts->rounds, "swaps", (json_int_t)facts->swaps, "swaps_per_edge", per_edge, "kept",
-                (json_int_t)facts->kept, "self_loops", (json_int_t)facts->self_loops, "repeated_pairs",
-                (json_int_t)facts->repeated, "signs", by_source ? "source" : "edge");
+  json_t *json = json_pack("{s:I, s:i, s:I, s:f, s:I, s:I, s:I, s:s}", "seed", (json_int_t)in->seed,
+                           "rounds", facts->rounds, "swaps", (json_int_t)facts->swaps,
+                           "swaps_per_edge", per_edge, "kept", (json_int_t)facts->kept,
+                           "self_loops", (json_int_t)facts->self_loops, "repeated_pairs",
+                           (json_int_t)facts->repeated, "signs", by_source ? "source" : "edge");
   if (within) json_object_set_new(json, "within", json_string(within));
   return json;
 }
 
 /* The old provenance stays inside the new one. */
-static void set_provenance(const char *path, const char *digest, json_t *shuffle, struct connectome *g) {
+static void set_provenance(const char *path, const char *digest, json_t *shuffle,
+                           struct connectome *g) {
   json_t *old = NULL;
   if (!g->provenance || json_from_text(g->provenance, path, &old).code) old = json_object();
-  json_t *json = json_pack("{s:s, s:[{s:s, s:s, s:o}], s:O}", "program", "fascicle " BUILD_VERSION, "inputs",
-                           "name", path, "graph_digest", digest, "provenance", old, "shuffle", shuffle);
+  json_t *json =
+      json_pack("{s:s, s:[{s:s, s:s, s:o}], s:O}", "program", "fascicle " BUILD_VERSION, "inputs",
+                "name", path, "graph_digest", digest, "provenance", old, "shuffle", shuffle);
   mem_free(g->provenance);
   g->provenance = json_line_kept(json);
   json_decref(json);
@@ -154,8 +160,9 @@ struct status shuffled_make(const struct shuffled *o, struct connectome *g, json
   set_provenance(o->path, o->digest, json, g);
   mem_free(sign), mem_free(class_of);
   if (done.swaps < 10 * g->n_edges)
-    log_warning("%s: only %.1f swaps an edge were possible (10 are usual): the graph leaves little freedom",
-                o->path, g->n_edges ? (double)done.swaps / (double)g->n_edges : 0.0);
+    log_warning(
+        "%s: only %.1f swaps an edge were possible (10 are usual): the graph leaves little freedom",
+        o->path, g->n_edges ? (double)done.swaps / (double)g->n_edges : 0.0);
   return fine();
 }
 
@@ -163,10 +170,12 @@ void shuffled_print(const json_t *facts) {
   const json_t *s = json_object_get(facts, "shuffle");
   const double edges = (double)json_integer_value(json_object_get(facts, "edges"));
   const double kept = (double)json_integer_value(json_object_get(s, "kept"));
-  printf("shuffle: %.1f swaps an edge in %lld rounds, %.2f %% of the old pairs remain; in- and out-degrees, "
+  printf("shuffle: %.1f swaps an edge in %lld rounds, %.2f %% of the old pairs remain; in- and "
+         "out-degrees, "
          "%lld self-loops and %lld repeated pairs checked\n",
          json_real_value(json_object_get(s, "swaps_per_edge")),
-         (long long)json_integer_value(json_object_get(s, "rounds")), edges > 0 ? 100 * kept / edges : 0.0,
+         (long long)json_integer_value(json_object_get(s, "rounds")),
+         edges > 0 ? 100 * kept / edges : 0.0,
          (long long)json_integer_value(json_object_get(s, "self_loops")),
          (long long)json_integer_value(json_object_get(s, "repeated_pairs")));
 }

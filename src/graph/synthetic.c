@@ -21,7 +21,8 @@ enum { TYPE, SUPERCLASS, TRANSMITTER, SIGN, MODULE };
 
 /* ---- columns: label 0 is "" (missing), the others in byte order ---- */
 
-static struct node_column enumeration(const char *name, int n, const char *const *label, int64_t n_nodes) {
+static struct node_column enumeration(const char *name, int n, const char *const *label,
+                                      int64_t n_nodes) {
   struct node_column c = {.name = mem_string(name), .n_labels = n + 1, .label = NEW(char *, n + 1)};
   c.label[0] = mem_string("");
   for (int i = 0; i < n; i++) c.label[i + 1] = mem_string(label[i]);
@@ -118,8 +119,9 @@ static void add_edges(const struct synthetic *o, struct connectome *g) {
 }
 
 void synthetic_make(const struct synthetic *o, struct connectome *g) {
-  *g = (struct connectome){
-      .population = mem_string(o->population), .n_nodes = o->model.n_nodes, .n_edges = o->model.n_edges};
+  *g = (struct connectome){.population = mem_string(o->population),
+                           .n_nodes = o->model.n_nodes,
+                           .n_edges = o->model.n_edges};
   add_body_ids(o, g);
   add_columns(o, g);
   add_edges(o, g);

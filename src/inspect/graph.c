@@ -38,7 +38,8 @@ static struct census take_census(struct connectome_file *file) {
   const struct connectome_facts *f = connectome_facts(file);
   const eidx size = f->n_edges < PIECE ? f->n_edges : PIECE;
   struct census c = {.in = NEW_ZERO(int64_t, f->n_nodes), .out = NEW_ZERO(int64_t, f->n_nodes)};
-  struct room r = {NEW(uint32_t, size), NEW(uint32_t, size), NEW(uint32_t, size), NEW(int16_t, size)};
+  struct room r = {NEW(uint32_t, size), NEW(uint32_t, size), NEW(uint32_t, size),
+                   NEW(int16_t, size)};
   for (eidx first = 0; first < f->n_edges; first += PIECE) {
     const eidx n = f->n_edges - first < PIECE ? f->n_edges - first : PIECE;
     connectome_sources(file, first, n, r.source);
@@ -97,7 +98,8 @@ static int most_first(const void *left, const void *right) {
   return strcmp(a->label, b->label);
 }
 
-/* Labels with how many neurons carry each, the most frequent first and `most` of them, or all where it is 0.
+/* Labels with how many neurons carry each, the most frequent first and `most` of them, or all where
+ * it is 0.
  */
 static json_t *label_facts(const struct node_column *c, int64_t n_nodes, int64_t most) {
   struct tally *t = NEW_ZERO(struct tally, c->n_labels);
@@ -124,7 +126,8 @@ static json_t *number_facts(const struct node_column *c, int64_t n) {
     if (i == 0 || x < low) low = x;
     if (i == 0 || x > high) high = x;
   }
-  return json_pack("{s:s, s:f, s:f}", "numbers", c->i64 ? "integer" : "real", "min", low, "max", high);
+  return json_pack("{s:s, s:f, s:f}", "numbers", c->i64 ? "integer" : "real", "min", low, "max",
+                   high);
 }
 
 static void add_columns(struct connectome_file *file, int64_t labels, json_t *facts) {
@@ -134,7 +137,8 @@ static void add_columns(struct connectome_file *file, int64_t labels, json_t *fa
   for (int i = 0; names[i]; i++) {
     struct node_column c;
     connectome_column(file, names[i], &c);
-    json_object_set_new(columns, names[i], c.code ? label_facts(&c, n, labels) : number_facts(&c, n));
+    json_object_set_new(columns, names[i],
+                        c.code ? label_facts(&c, n, labels) : number_facts(&c, n));
     node_column_free(&c);
   }
   texts_free(names);
@@ -164,7 +168,8 @@ static void add_rest(struct connectome_file *file, int64_t labels, json_t *facts
   json_object_set_new(facts, "delay_steps",
                       json_pack("{s:i, s:i}", "min", f->min_delay, "max", f->max_delay));
   add_columns(file, labels, facts);
-  json_object_set_new(facts, "order", json_pack("{s:b, s:i}", "ordered", f->ordered, "blocks", f->n_blocks));
+  json_object_set_new(facts, "order",
+                      json_pack("{s:b, s:i}", "ordered", f->ordered, "blocks", f->n_blocks));
   json_object_set_new(facts, "streamable", json_boolean(f->streamable));
   json_object_set_new(facts, "packed", json_boolean(f->packed));
   json_object_set_new(facts, "graph_digest", json_string(f->graph_digest));
@@ -181,8 +186,10 @@ static void add_attributes(const char *path, json_t *facts) {
   if (method) json_object_set_new(order, "method", json_string(method));
   mem_free(method);
   int64_t value;
-  if (h5_number(&h5, "/order", "seed", &value)) json_object_set_new(order, "seed", json_integer(value));
-  if (h5_number(&h5, "/order", "cut", &value)) json_object_set_new(order, "cut", json_integer(value));
+  if (h5_number(&h5, "/order", "seed", &value))
+    json_object_set_new(order, "seed", json_integer(value));
+  if (h5_number(&h5, "/order", "cut", &value))
+    json_object_set_new(order, "cut", json_integer(value));
   for (int i = 0; i < 2; i++) {
     char *text = h5_text(&h5, "/", root[i]);
     if (text) json_object_set_new(facts, root[i], json_string(text));
@@ -204,7 +211,8 @@ static struct status collect(struct connectome_file *file, const struct inspect_
   return fine();
 }
 
-struct status inspect_graph(const struct comm *comm, const struct inspect_request *request, json_t *facts) {
+struct status inspect_graph(const struct comm *comm, const struct inspect_request *request,
+                            json_t *facts) {
   struct connectome_file *file;
   TRY(connectome_open(comm, request->path, &file));
   struct status s = request->verify ? connectome_verify(comm, file, request->path) : fine();

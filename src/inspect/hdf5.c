@@ -38,7 +38,8 @@ static struct status list_dataset(void *self, const char *path) {
   struct h5_shape shape;
   char name[1100];
   snprintf(name, sizeof name, "/%s", path);
-  if (h5_shape(l->h5, name, &shape)) json_array_append_new(l->list, dataset_json(l->h5, name, &shape));
+  if (h5_shape(l->h5, name, &shape))
+    json_array_append_new(l->list, dataset_json(l->h5, name, &shape));
   return fine();
 }
 
@@ -62,7 +63,8 @@ static struct status list_file(const char *path, json_t *facts) {
   return s;
 }
 
-struct status inspect_hdf5(const struct comm *comm, const struct inspect_request *request, json_t *facts) {
+struct status inspect_hdf5(const struct comm *comm, const struct inspect_request *request,
+                           json_t *facts) {
   if (request->verify)
     return failure(EXIT_INPUT,
                    "%s: --verify: not a file of fascicle, so it carries no checksums that it knows",
@@ -72,8 +74,8 @@ struct status inspect_hdf5(const struct comm *comm, const struct inspect_request
 
 /* ---- checkpoints ---- */
 
-struct status inspect_fields(const struct comm *comm, const struct inspect_request *request, const char *kind,
-                             json_t *facts) {
+struct status inspect_fields(const struct comm *comm, const struct inspect_request *request,
+                             const char *kind, json_t *facts) {
   struct fields_file *file;
   char *meta;
   TRY(fields_open(comm, request->path, kind, &file, &meta));
@@ -95,13 +97,13 @@ static void add_spikes(struct spikes_file *file, json_t *facts) {
   json_object_set_new(facts, "population", json_string(f->population));
   json_object_set_new(facts, "neurons", json_integer(f->n_nodes));
   json_object_set_new(facts, "spikes", json_integer(spikes_number(file)));
-  json_object_set_new(
-      facts, "steps",
-      json_pack("{s:I, s:I}", "first", (json_int_t)f->first_step, "last", (json_int_t)f->last_step));
+  json_object_set_new(facts, "steps",
+                      json_pack("{s:I, s:I}", "first", (json_int_t)f->first_step, "last",
+                                (json_int_t)f->last_step));
   json_object_set_new(facts, "dt_ms", json_real(f->dt_ms));
   json_object_set_new(facts, "written_by",
-                      json_pack("{s:I, s:I, s:I}", "rank", (json_int_t)f->rank, "of", (json_int_t)f->ranks,
-                                "segment", (json_int_t)f->segment));
+                      json_pack("{s:I, s:I, s:I}", "rank", (json_int_t)f->rank, "of",
+                                (json_int_t)f->ranks, "segment", (json_int_t)f->segment));
   json_object_set_new(
       facts, "potential",
       json_pack("{s:I, s:I}", "records", (json_int_t)records, "neurons", (json_int_t)recorded));
@@ -119,6 +121,7 @@ static struct status collect_spikes(const struct inspect_request *request, json_
   return s;
 }
 
-struct status inspect_spikes(const struct comm *comm, const struct inspect_request *request, json_t *facts) {
+struct status inspect_spikes(const struct comm *comm, const struct inspect_request *request,
+                             json_t *facts) {
   return agree(comm, comm->rank == 0 ? collect_spikes(request, facts) : fine());
 }

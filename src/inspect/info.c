@@ -39,9 +39,9 @@ static void add_hosts(const struct comm *world, json_t *facts) {
 }
 
 static json_t *collect(const struct comm *world) {
-  json_t *facts =
-      json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "program", "fascicle", "version", BUILD_VERSION, "commit",
-                BUILD_COMMIT, "build", BUILD_TYPE, "compiler", BUILD_COMPILER, "checked", FASCICLE_CHECKED);
+  json_t *facts = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "program", "fascicle", "version",
+                            BUILD_VERSION, "commit", BUILD_COMMIT, "build", BUILD_TYPE, "compiler",
+                            BUILD_COMPILER, "checked", FASCICLE_CHECKED);
   add_mpi(facts);
   json_object_set_new(facts, "hdf5", json_string(BUILD_HDF5));
   json_object_set_new(facts, "cuda_toolkit", json_string(BUILD_CUDA));
@@ -63,7 +63,8 @@ static void print_plain(const json_t *facts) {
 
 static struct status run(struct comm *world, int argc, char **argv) {
   bool as_json = false;
-  const struct option options[] = {{"json", OPTION_FLAG, NULL, "one JSON object on stdout", &as_json, 0, 0}};
+  const struct option options[] = {
+      {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &as_json, 0, 0}};
   TRY(options_parse(&usage, options, 1, argc, argv, NULL));
   json_t *facts = collect(world);
   if (world->rank == 0) as_json ? json_print(facts) : print_plain(facts);

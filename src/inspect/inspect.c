@@ -19,10 +19,11 @@ static const struct usage usage = {
     .operands = "FILE",
     .fewest = 1,
     .most = 1,
-    .about =
-        "What a file holds: a graph, a checkpoint, spikes, another HDF5 file, an .scx folder, or a table "
-        "(delimited text or Feather). For a graph: sizes, degrees, signs, delays, labels, ordering, "
-        "digests and where it came from; or one neuron with its partners.",
+    .about = "What a file holds: a graph, a checkpoint, spikes, another HDF5 file, an .scx folder, "
+             "or a table "
+             "(delimited text or Feather). For a graph: sizes, degrees, signs, delays, labels, "
+             "ordering, "
+             "digests and where it came from; or one neuron with its partners.",
     .example = "  fascicle inspect graph.h5\n"
                "  mpirun -n 4 fascicle inspect graph.h5 --verify\n"
                "  fascicle inspect graph.h5 --node 10003 --partners 50\n"
@@ -83,11 +84,11 @@ static struct status look(const char *path, struct glance *g) {
     g->kind = KIND_SCX, g->bytes = 0;
     snprintf(manifest, sizeof manifest, "%s/manifest.json", path);
     if (file_exists(manifest)) return fine();
-    return failure(
-        EXIT_INPUT,
-        "%s: a folder, but not an .scx artifact (no manifest.json); name a file in it: of a run, spikes.h5 "
-        "or one of checkpoints/",
-        path);
+    return failure(EXIT_INPUT,
+                   "%s: a folder, but not an .scx artifact (no manifest.json); name a file in it: "
+                   "of a run, spikes.h5 "
+                   "or one of checkpoints/",
+                   path);
   }
   struct h5_file h5;
   if (!is_hdf5(path)) {
@@ -124,8 +125,8 @@ static struct status collect_table(const struct inspect_request *request, json_t
   if (!s.code) {
     json_t *columns = json_array();
     for (int i = 0; i < table_n_columns(table); i++)
-      json_array_append_new(columns, json_pack("{s:s, s:s}", "name", table_column_name(table, i), "type",
-                                               table_column_type(table, i)));
+      json_array_append_new(columns, json_pack("{s:s, s:s}", "name", table_column_name(table, i),
+                                               "type", table_column_type(table, i)));
     json_object_set_new(facts, "format", json_string(table_facts(table)->format));
     json_object_set_new(facts, "rows", json_integer(table_facts(table)->rows));
     json_object_set_new(facts, "sha256", json_string(table_facts(table)->sha256));
@@ -157,23 +158,26 @@ static struct status collect(const struct comm *comm, const struct inspect_reque
 }
 
 static struct status run(struct comm *world, int argc, char **argv) {
-  struct inspect_request request = {.partners = 20, .labels = 10, .format.delimiter_option = "--delimiter"};
+  struct inspect_request request = {
+      .partners = 20, .labels = 10, .format.delimiter_option = "--delimiter"};
   bool as_json = false;
   double watchdog = WATCHDOG_CHOSEN;
   const struct option options[] = {
-      {"node", OPTION_TEXT, "ID", "one neuron, by body id or name, with its partners", &request.node, 0, 0},
+      {"node", OPTION_TEXT, "ID", "one neuron, by body id or name, with its partners",
+       &request.node, 0, 0},
       {"partners", OPTION_INT, "N",
-       "how many of its partners to list each way, the strongest first; 0: all (20)", &request.partners, 0,
-       INT64_MAX},
+       "how many of its partners to list each way, the strongest first; 0: all (20)",
+       &request.partners, 0, INT64_MAX},
       {"labels", OPTION_INT, "N",
-       "how many labels of each column to list, the most frequent first; 0: all (10)", &request.labels, 0,
-       INT64_MAX},
+       "how many labels of each column to list, the most frequent first; 0: all (10)",
+       &request.labels, 0, INT64_MAX},
       {"verify", OPTION_FLAG, NULL, "recompute digests and checksums; all ranks share the work",
        &request.verify, 0, 0},
-      {"delimiter", OPTION_TEXT, "WORD", "of a table: comma, tab, semicolon, pipe, blank or one character",
-       &request.format.delimiter, 0, 0},
-      {"header", OPTION_TEXT, "auto|yes|no", "is the first row of a table a header?", &request.format.header,
+      {"delimiter", OPTION_TEXT, "WORD",
+       "of a table: comma, tab, semicolon, pipe, blank or one character", &request.format.delimiter,
        0, 0},
+      {"header", OPTION_TEXT, "auto|yes|no", "is the first row of a table a header?",
+       &request.format.header, 0, 0},
       watch_option(&watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &as_json, 0, 0}};
   TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &request.path));
@@ -192,4 +196,5 @@ static struct status run(struct comm *world, int argc, char **argv) {
   return s;
 }
 
-const struct verb verb_inspect = {"inspect", "what a graph, checkpoint, spike file or table holds", run};
+const struct verb verb_inspect = {"inspect", "what a graph, checkpoint, spike file or table holds",
+                                  run};

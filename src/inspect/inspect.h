@@ -1,4 +1,5 @@
-/* fascicle inspect: what a file holds, collected as one JSON object and printed for people or machines. */
+/* fascicle inspect: what a file holds, collected as one JSON object and printed
+ * for people or machines. */
 #ifndef FASCICLE_INSPECT_H
 #define FASCICLE_INSPECT_H
 
@@ -16,12 +17,16 @@ struct inspect_request {
   struct table_format format; /* how to read a text table */
 };
 
-/* Each adds members to `facts`, which only rank 0's caller prints. Collective; the status is agreed. */
-struct status inspect_graph(const struct comm *comm, const struct inspect_request *request, json_t *facts);
-struct status inspect_fields(const struct comm *comm, const struct inspect_request *request, const char *kind,
+/* Each adds members to `facts`, which only rank 0's caller prints.
+ * Collective; the status is agreed. */
+struct status inspect_graph(const struct comm *comm, const struct inspect_request *request,
+                            json_t *facts);
+struct status inspect_fields(const struct comm *comm, const struct inspect_request *request,
+                             const char *kind, json_t *facts);
+struct status inspect_spikes(const struct comm *comm, const struct inspect_request *request,
                              json_t *facts);
-struct status inspect_spikes(const struct comm *comm, const struct inspect_request *request, json_t *facts);
-struct status inspect_hdf5(const struct comm *comm, const struct inspect_request *request, json_t *facts);
+struct status inspect_hdf5(const struct comm *comm, const struct inspect_request *request,
+                           json_t *facts);
 
 /* One neuron with its partners. Local, on rank 0. */
 struct status inspect_node(struct connectome_file *file, const struct inspect_request *request,

@@ -128,8 +128,8 @@ static int64_t row_of_edge(const eidx *row_ptr, int64_t n_rows, eidx e) {
 }
 
 /* The file is sorted by target, so outputs are found by looking at every source. */
-static struct partners read_outputs(struct connectome_file *file, uint32_t node, const eidx *row_ptr,
-                                    const uint32_t *node_of_row) {
+static struct partners read_outputs(struct connectome_file *file, uint32_t node,
+                                    const eidx *row_ptr, const uint32_t *node_of_row) {
   const struct connectome_facts *f = connectome_facts(file);
   struct piece p = piece_new(f->n_edges < PIECE ? f->n_edges : PIECE);
   struct partners out = {0};
@@ -169,7 +169,8 @@ static json_t *partner_json(const struct names *names, const struct partner *p, 
   return item;
 }
 
-static json_t *partners_json(const struct names *names, struct partners *p, int64_t limit, bool counts) {
+static json_t *partners_json(const struct names *names, struct partners *p, int64_t limit,
+                             bool counts) {
   json_t *list = json_array();
   int64_t sum = 0;
   for (int64_t i = 0; i < p->n; i++) sum += p->item[i].impulse;
@@ -215,7 +216,8 @@ static void add_partners(struct connectome_file *file, const struct names *names
 struct status inspect_node(struct connectome_file *file, const struct inspect_request *request,
                            json_t *facts) {
   struct names names = names_read(file);
-  const int64_t node = names.name ? find_name(&names, request->node) : find_number(&names, request->node);
+  const int64_t node =
+      names.name ? find_name(&names, request->node) : find_number(&names, request->node);
   struct status s = fine();
   if (node < 0)
     s = failure(EXIT_USAGE, "--node %.200s: no neuron of this %s in %s", request->node,

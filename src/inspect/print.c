@@ -8,7 +8,8 @@ enum { INDENT = 2, NAME_WIDTH = 18, LIST_SHOWN = 12 };
 
 static void print_integer(json_int_t value) {
   char digits[32];
-  const int n = snprintf(digits, sizeof digits, "%lld", value < 0 ? -(long long)value : (long long)value);
+  const int n =
+      snprintf(digits, sizeof digits, "%lld", value < 0 ? -(long long)value : (long long)value);
   if (value < 0) putchar('-');
   for (int i = 0; i < n; i++) {
     if (i && (n - i) % 3 == 0) putchar(',');
@@ -18,7 +19,8 @@ static void print_integer(json_int_t value) {
 
 /* Ids are names, not amounts: no separators. */
 static bool is_id(const char *name) {
-  return !strcmp(name, "id") || !strcmp(name, "seed") || strstr(name, "_id") || strstr(name, "version");
+  return !strcmp(name, "id") || !strcmp(name, "seed") || strstr(name, "_id") ||
+         strstr(name, "version");
 }
 
 static void print_scalar(const char *name, const json_t *value) {

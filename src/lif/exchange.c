@@ -45,8 +45,8 @@ struct lif_fault lif_fault_smaller(struct lif_fault a, struct lif_fault b) {
   return a.node <= b.node ? a : b;
 }
 
-/* ---- messages ----
- * list: uint32 n_in_step [n_steps], uint32 row [n];  mask: uint64 [n_steps][words], bit i = own row i. */
+/* ---- messages ---- list: uint32 n_in_step [n_steps], uint32 row [n];  mask: uint64
+ * [n_steps][words], bit i = own row i. */
 
 static int64_t mask_words(const struct lif_exchange *x, int rank) {
   return (x->first_of_rank[rank + 1] - x->first_of_rank[rank] + 63) / 64;
@@ -63,7 +63,8 @@ static int64_t mask_bytes(const struct lif_exchange *x, int rank, int n_steps) {
 
 static int64_t message_bytes(const struct lif_exchange *x, int rank, int n_steps) {
   if (!x->header[rank].n_spikes) return 0;
-  return x->header[rank].dense ? mask_bytes(x, rank, n_steps) : list_bytes(x->header[rank].n_spikes, n_steps);
+  return x->header[rank].dense ? mask_bytes(x, rank, n_steps)
+                               : list_bytes(x->header[rank].n_spikes, n_steps);
 }
 
 static void *room_for(void *p, int64_t *have, int64_t want, size_t bytes) {
@@ -75,7 +76,8 @@ static void *room_for(void *p, int64_t *have, int64_t want, size_t bytes) {
 
 static void pack_list(const struct lif_spikes *mine, char *to) {
   uint32_t *count = (uint32_t *)(void *)to;
-  for (int k = 0; k < mine->n_steps; k++) count[k] = (uint32_t)(mine->step_ptr[k + 1] - mine->step_ptr[k]);
+  for (int k = 0; k < mine->n_steps; k++)
+    count[k] = (uint32_t)(mine->step_ptr[k + 1] - mine->step_ptr[k]);
   memcpy(count + mine->n_steps, mine->row, (size_t)mine->n * sizeof *mine->row);
 }
 
@@ -130,12 +132,13 @@ static void unpack(struct lif_exchange *x, int n_steps, int64_t total, struct li
   }
   x->step_ptr[n_steps] = to - x->row;
   ASSERT(to - x->row == total);
-  *all = (struct lif_spikes){.n = total, .row = x->row, .n_steps = n_steps, .step_ptr = x->step_ptr};
+  *all =
+      (struct lif_spikes){.n = total, .row = x->row, .n_steps = n_steps, .step_ptr = x->step_ptr};
 }
 
 /* Everybody's header to everybody; the strongest request and the smallest fault. */
-static void swap_headers(struct lif_exchange *x, const struct comm *comm, const struct lif_spikes *mine,
-                         int *request, struct lif_fault *fault) {
+static void swap_headers(struct lif_exchange *x, const struct comm *comm,
+                         const struct lif_spikes *mine, int *request, struct lif_fault *fault) {
   struct header h;
   memset(&h, 0, sizeof h);
   h.n_spikes = mine->n, h.request = *request, h.fault = *fault;
@@ -152,10 +155,12 @@ void lif_exchange_agree(struct lif_exchange *x, const struct comm *comm, int *re
   swap_headers(x, comm, &(struct lif_spikes){.n = 0}, request, fault);
 }
 
-void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm, const struct lif_spikes *mine,
-                         int *request, struct lif_fault *fault, struct lif_spikes *all) {
+void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm,
+                         const struct lif_spikes *mine, int *request, struct lif_fault *fault,
+                         struct lif_spikes *all) {
   if (comm->size == 1) {
-    *all = fault->step == INT64_MAX ? *mine : (struct lif_spikes){.n_steps = 0, .step_ptr = x->step_ptr};
+    *all = fault->step == INT64_MAX ? *mine
+                                    : (struct lif_spikes){.n_steps = 0, .step_ptr = x->step_ptr};
     return;
   }
   swap_headers(x, comm, mine, request, fault);
@@ -170,7 +175,7 @@ void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm, const 
   }
   pack(x, comm->rank, mine);
   x->receive = room_for(x->receive, &x->receive_room, bytes, 1);
-  comm->via->gather(comm, x->send, message_bytes(x, comm->rank, mine->n_steps), x->receive, x->receive_room,
-                    x->bytes);
+  comm->via->gather(comm, x->send, message_bytes(x, comm->rank, mine->n_steps), x->receive,
+                    x->receive_room, x->bytes);
   unpack(x, mine->n_steps, total, all);
 }

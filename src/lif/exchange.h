@@ -1,5 +1,6 @@
-/* Who fired, from every rank to every rank: one fixed-size header each, and the spikes behind it when there
- * are any. What travels is the smaller of an index list and a bit mask. Used by lif.c alone. */
+/* Who fired, from every rank to every rank: one fixed-size header each, and the spikes
+ * behind it when there are any. What travels is the smaller of an index list and a bit mask.
+ * Used by lif/run.c alone. */
 #ifndef FASCICLE_LIF_EXCHANGE_H
 #define FASCICLE_LIF_EXCHANGE_H
 
@@ -8,16 +9,18 @@
 
 struct lif_exchange;
 
-/* n_own rows from first_of_rank [size + 1], which must outlive it; batches of at most max_steps. Local. */
+/* n_own rows from first_of_rank [size + 1], which must outlive it; batches of at
+ * most max_steps. Local. */
 struct lif_exchange *lif_exchange_open(const struct comm *comm_facts, const gidx *first_of_rank,
                                        int max_steps);
 void lif_exchange_close(struct lif_exchange *x);
 
-/* Collective. `request` and `fault` become the strongest and the smallest of all ranks. Unless a rank has a
- * fault, `all` receives the spikes of all ranks by step (its arrays belong to x and live until the next call,
- * or are those of `mine` on one rank alone); with a fault it is empty. */
-void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm, const struct lif_spikes *mine,
-                         int *request, struct lif_fault *fault, struct lif_spikes *all);
+/* Collective. `request` and `fault` become the strongest and the smallest of all ranks. Unless a
+ * rank has a fault, `all` receives the spikes of all ranks by step (its arrays belong to x and live
+ * until the next call, or are those of `mine` on one rank alone); with a fault it is empty. */
+void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm,
+                         const struct lif_spikes *mine, int *request, struct lif_fault *fault,
+                         struct lif_spikes *all);
 
 /* Collective: `request` and `fault` alone, where spikes take another road. */
 void lif_exchange_agree(struct lif_exchange *x, const struct comm *comm, int *request,

@@ -34,7 +34,8 @@ static void scatter_pass(const struct reader *r, const eidx *row_ptr, struct bui
     connectome_delays(r->file, r->first_edge + at, n, r->delay);
     for (eidx e = 0; e < n; e++) {
       while (row_ptr[target + 1] - row_ptr[0] <= at + e) target++;
-      lif_building_put(b, r->source[e], (struct lif_edge){(uint32_t)target, r->impulse[e], r->delay[e]});
+      lif_building_put(b, r->source[e],
+                       (struct lif_edge){(uint32_t)target, r->impulse[e], r->delay[e]});
     }
   }
 }
@@ -71,7 +72,8 @@ void lif_net_load(struct connectome_file *file, gidx first, gidx last, struct li
   count_pass(&r, &b);
   lif_building_scatter(&b, facts->n_nodes, r.n_edges);
   scatter_pass(&r, row_ptr, &b);
-  mem_free(r.row_of_node), mem_free(r.source), mem_free(r.impulse), mem_free(r.delay), mem_free(row_ptr);
+  mem_free(r.row_of_node), mem_free(r.source), mem_free(r.impulse), mem_free(r.delay),
+      mem_free(row_ptr);
   *net = lif_building_end(&b, facts->n_nodes, first, n_own, r.n_edges,
                           own_ids(file, facts->n_nodes, first, n_own));
   add_facts(facts, net);
@@ -88,8 +90,8 @@ static eidx *in_offsets(struct connectome_file *file, gidx first, lidx n_own) {
   return ptr;
 }
 
-void lif_net_stream(struct connectome_file *file, gidx first, gidx last, int64_t held_bytes, int n_readers,
-                    struct lif_net *net) {
+void lif_net_stream(struct connectome_file *file, gidx first, gidx last, int64_t held_bytes,
+                    int n_readers, struct lif_net *net) {
   const struct connectome_facts *facts = connectome_facts(file);
   const lidx n_own = (lidx)(last - first);
   struct lif_stream *stream = NEW_ZERO(struct lif_stream, 1);

@@ -10,8 +10,8 @@ void lif_building_scatter(struct building *b, gidx n_nodes, eidx n_edges) {
   b->edge = NEW(struct lif_edge, n_edges);
 }
 
-struct lif_net lif_building_end(const struct building *b, gidx n_nodes, gidx first, lidx n_own, eidx n_edges,
-                                const nodeid *id) {
+struct lif_net lif_building_end(const struct building *b, gidx n_nodes, gidx first, lidx n_own,
+                                eidx n_edges, const nodeid *id) {
   return (struct lif_net){.n_global = n_nodes,
                           .first = first,
                           .n_own = n_own,
@@ -103,6 +103,7 @@ void lif_net_build(const struct lif_edges *g, gidx first, gidx last, struct lif_
     lif_building_put(&b, row_of(g, g->source[e]), edge);
   }
   mem_free(order);
-  *net = lif_building_end(&b, g->n_nodes, first, (lidx)(last - first), n, ids_from_order(g, first, last));
+  *net = lif_building_end(&b, g->n_nodes, first, (lidx)(last - first), n,
+                          ids_from_order(g, first, last));
   add_facts(g, net);
 }

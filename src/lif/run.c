@@ -7,24 +7,26 @@
 #include <string.h>
 
 enum { PARALLEL_FROM = 1 << 14 }; /* spikes whose ids are worth several threads */
-enum { MOST_ALONE = 4096 };       /* steps between looks at signals where the backend runs by itself */
+enum { MOST_ALONE = 4096 }; /* steps between looks at signals where the backend runs by itself */
 
 struct lif_engine {
   struct lif_exchange *exchange;
-  bool joined;                 /* the backends of all ranks exchange spikes by themselves */
-  struct lif_spikes own, sent; /* of the last batch; `sent`: without muted neurons, in arrays of its own */
+  bool joined; /* the backends of all ranks exchange spikes by themselves */
+  struct lif_spikes own,
+      sent; /* of the last batch; `sent`: without muted neurons, in arrays of its own */
   int64_t sent_room;
 };
 
-struct status lif_open(const struct comm *comm, const struct lif_setup *setup, struct lif_run **run) {
+struct status lif_open(const struct comm *comm, const struct lif_setup *setup,
+                       struct lif_run **run) {
   struct lif_run *r = NEW_ZERO(struct lif_run, 1);
   r->setup = *setup;
   r->engine = NEW_ZERO(struct lif_engine, 1);
   r->engine->exchange = lif_exchange_open(comm, setup->first_of_rank, setup->net->min_delay);
   r->engine->sent.step_ptr = NEW_ZERO(int64_t, setup->net->min_delay + 1);
   struct status s =
-      agree(comm, setup->backend->open(setup->net, &r->setup.params, setup->stimulus, setup->n_stimuli,
-                                       setup->seed, setup->n_threads, &r->state));
+      agree(comm, setup->backend->open(setup->net, &r->setup.params, setup->stimulus,
+                                       setup->n_stimuli, setup->seed, setup->n_threads, &r->state));
   *run = r;
   if (!s.code) {
     if (comm->size > 1 && setup->backend->join)
@@ -61,17 +63,18 @@ static bool fits(int64_t x) {
   return x >= INT32_MIN && x <= INT32_MAX;
 }
 
-/* Where the proof says that no sum can leave int32, a state that has one is another graph's, or damaged. */
+/* Where the proof says that no sum can leave int32, a state that has one is
+ * another graph's, or damaged. */
 static struct status ring_check(const struct lif_net *net, const struct lif_state *state) {
   if (net->wide) return fine();
   const int64_t n = (int64_t)net->n_own * net->max_delay;
   for (int64_t i = 0; i < n; i++)
     if (!fits(state->ring[i]))
-      return failure(
-          EXIT_INPUT,
-          "the state given holds a sum of %lld for neuron %lld, which this graph's weights cannot reach; "
-          "it belongs to another graph or is damaged",
-          (long long)state->ring[i], (long long)net->id[i / net->max_delay]);
+      return failure(EXIT_INPUT,
+                     "the state given holds a sum of %lld for neuron %lld, which this graph's "
+                     "weights cannot reach; "
+                     "it belongs to another graph or is damaged",
+                     (long long)state->ring[i], (long long)net->id[i / net->max_delay]);
   return fine();
 }
 
@@ -138,8 +141,8 @@ static void cut_at_fault(struct lif_run *run, struct lif_batch *batch) {
   own->n = own->step_ptr[own->n_steps];
 }
 
-/* Edges of ours that carried spikes. A streamed net does not know how many edges of a source are ours: there
- * each rank counts all edges of its own spikes, which is the same over all ranks. */
+/* Edges of ours that carried spikes. A streamed net does not know how many edges of a source are
+ * ours: there each rank counts all edges of its own spikes, which is the same over all ranks. */
 static int64_t count_events(const struct lif_net *net, const struct lif_spikes *own,
                             const struct lif_spikes *all) {
   if (net->stream) all = own;
@@ -150,8 +153,8 @@ static int64_t count_events(const struct lif_net *net, const struct lif_spikes *
 }
 
 /* The backends make many steps by themselves; what is left for us is to cut them at a fault. */
-static void batch_alone(struct lif_run *run, const struct comm *comm, int64_t n, enum request request,
-                        struct lif_batch *batch) {
+static void batch_alone(struct lif_run *run, const struct comm *comm, int64_t n,
+                        enum request request, struct lif_batch *batch) {
   struct lif_tally tally;
   int strongest = (int)request;
   if (comm->size > 1) pulse("simulation step, spikes from the other ranks' GPUs");
@@ -164,8 +167,8 @@ static void batch_alone(struct lif_run *run, const struct comm *comm, int64_t n,
 }
 
 /* n_steps: at most the shortest delay. */
-static void batch_together(struct lif_run *run, const struct comm *comm, int n_steps, enum request request,
-                           struct lif_batch *batch) {
+static void batch_together(struct lif_run *run, const struct comm *comm, int n_steps,
+                           enum request request, struct lif_batch *batch) {
   const struct lif_net *net = run->setup.net;
   batch->n_steps = n_steps;
   run->setup.backend->integrate(run->state, n_steps, &run->engine->own, &batch->fault);
@@ -180,8 +183,8 @@ static void batch_together(struct lif_run *run, const struct comm *comm, int n_s
   run->setup.backend->deliver(run->state, n_steps, &all);
 }
 
-/* Whether so many steps take seconds at most even if all neurons fire in each: only then do they tell how
- * long others may take. Streamed edges may come from a file. */
+/* Whether so many steps take seconds at most even if all neurons fire in each: only then do they
+ * tell how long others may take. Streamed edges may come from a file. */
 static bool is_window(const struct lif_net *net, bool alone, int64_t n) {
   /* Millions of edges in 20 s; measured are 57,000 and 280 a second. */
   enum { ON_GPU = 100000, ON_CPU = 4000 };
@@ -267,7 +270,8 @@ static struct lif_fault own_pending(const struct lif_run *run) {
     for (int d = 0; d < net->max_delay; d++) {
       const int64_t sum = state.ring[(int64_t)i * net->max_delay + d];
       if (!fits(sum))
-        least = lif_fault_smaller(least, (struct lif_fault){run->step + d, LIF_INPUT, net->id[i], sum});
+        least =
+            lif_fault_smaller(least, (struct lif_fault){run->step + d, LIF_INPUT, net->id[i], sum});
     }
   lif_state_free(&state);
   return least;
@@ -282,11 +286,12 @@ void lif_final_check(const struct lif_run *run, const struct comm *comm, struct 
 }
 
 struct status lif_fault_status(const struct lif_fault *fault, const char *body) {
-  const char *what = fault->phase == LIF_INPUT ? "the sum of its inputs" : "its potential plus its input";
-  return failure(
-      EXIT_RUNTIME,
-      "step %lld, neuron %lld%s%s: %s is %lld, outside -2147483648..2147483647; use smaller weights "
-      "(convert --scale) or weaker stimuli",
-      (long long)fault->step, (long long)fault->node, body ? ", body id " : "", body ? body : "", what,
-      (long long)fault->value);
+  const char *what =
+      fault->phase == LIF_INPUT ? "the sum of its inputs" : "its potential plus its input";
+  return failure(EXIT_RUNTIME,
+                 "step %lld, neuron %lld%s%s: %s is %lld, outside -2147483648..2147483647; use "
+                 "smaller weights "
+                 "(convert --scale) or weaker stimuli",
+                 (long long)fault->step, (long long)fault->node, body ? ", body id " : "",
+                 body ? body : "", what, (long long)fault->value);
 }

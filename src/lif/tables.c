@@ -25,7 +25,8 @@ lidx lif_own_rows(const struct lif_net *net, int64_t n, const nodeid *node, lidx
   return found;
 }
 
-static struct lif_stimulus common(const struct lif_net *net, int index, int64_t n, const nodeid *node) {
+static struct lif_stimulus common(const struct lif_net *net, int index, int64_t n,
+                                  const nodeid *node) {
   lidx *row;
   struct lif_stimulus s = {.index = index, .n = lif_own_rows(net, n, node, &row)};
   s.neuron = row;
@@ -40,7 +41,8 @@ struct lif_stimulus lif_current(const struct lif_net *net, int index, int64_t n,
 }
 
 struct lif_stimulus lif_poisson(const struct lif_net *net, int index, int64_t n, const nodeid *node,
-                                int64_t first_step, int64_t last_step, double probability, int32_t weight) {
+                                int64_t first_step, int64_t last_step, double probability,
+                                int32_t weight) {
   struct lif_stimulus s = common(net, index, n, node);
   s.kind = LIF_POISSON, s.first_step = first_step, s.last_step = last_step, s.value = weight;
   s.probability = probability;
@@ -62,10 +64,11 @@ void lif_stimulus_free(struct lif_stimulus *stimulus) {
   *stimulus = (struct lif_stimulus){0};
 }
 
-static struct status in_range(const char *where, const char *key, int64_t x, int64_t low, int64_t high) {
+static struct status in_range(const char *where, const char *key, int64_t x, int64_t low,
+                              int64_t high) {
   if (x >= low && x <= high) return fine();
-  return failure(EXIT_USAGE, "%s: \"%s\" is %lld; it must lie in %lld..%lld", where, key, (long long)x,
-                 (long long)low, (long long)high);
+  return failure(EXIT_USAGE, "%s: \"%s\" is %lld; it must lie in %lld..%lld", where, key,
+                 (long long)x, (long long)low, (long long)high);
 }
 
 struct status lif_params_from(const char *where, const struct lif_numbers *numbers,
@@ -74,8 +77,8 @@ struct status lif_params_from(const char *where, const struct lif_numbers *numbe
   TRY(in_range(where, "reset", numbers->reset, INT32_MIN, INT32_MAX));
   TRY(in_range(where, "refractory_steps", numbers->refractory_steps, 0, UINT16_MAX));
   if (numbers->n_shifts < 1 || numbers->n_shifts > LIF_SHIFTS)
-    return failure(EXIT_USAGE, "%s: \"decay_shifts\" has %lld entries; give 1 to %d, such as [2]", where,
-                   (long long)numbers->n_shifts, LIF_SHIFTS);
+    return failure(EXIT_USAGE, "%s: \"decay_shifts\" has %lld entries; give 1 to %d, such as [2]",
+                   where, (long long)numbers->n_shifts, LIF_SHIFTS);
   *params = (struct lif_params){.threshold = (int32_t)numbers->threshold,
                                 .reset = (int32_t)numbers->reset,
                                 .refractory = (uint16_t)numbers->refractory_steps,

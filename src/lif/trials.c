@@ -10,8 +10,8 @@ int lif_group_worthwhile(const struct lif_backend *backend, lidx n_own) {
 
 struct status lif_group_open(const struct lif_setup *setup, int n, struct lif_group *g) {
   *g = (struct lif_group){.setup = *setup, .n = n};
-  TRY(setup->backend->together->open(setup->net, &g->setup.params, setup->stimulus, setup->n_stimuli,
-                                     setup->seed, n, &g->state));
+  TRY(setup->backend->together->open(setup->net, &g->setup.params, setup->stimulus,
+                                     setup->n_stimuli, setup->seed, n, &g->state));
   g->run = NEW_ZERO(struct lif_run, n);
   g->own = NEW_ZERO(struct lif_spikes, n), g->tally = NEW_ZERO(struct lif_tally, n);
   for (int k = 0; k < n; k++)
@@ -30,7 +30,8 @@ void lif_group_start(struct lif_group *g, int alive) {
 }
 
 /* The steps before a fault stand. */
-static void cut(struct lif_group *g, int k, const struct lif_fault *fault, struct lif_batch *batch) {
+static void cut(struct lif_group *g, int k, const struct lif_fault *fault,
+                struct lif_batch *batch) {
   batch->fault = *fault;
   batch->n_steps = (int)(fault->step - batch->step);
   if (g->setup.unrecorded) return;
@@ -41,9 +42,9 @@ static void cut(struct lif_group *g, int k, const struct lif_fault *fault, struc
 void lif_group_batch(struct lif_group *g, int64_t n, struct lif_batch *batch) {
   struct lif_fault fault;
   int faulty = g->alive;
-  const int64_t made =
-      g->setup.backend->together->run(g->state, g->alive, n < MOST_AT_ONCE ? n : MOST_AT_ONCE,
-                                      g->setup.unrecorded ? NULL : g->own, g->tally, &fault, &faulty);
+  const int64_t made = g->setup.backend->together->run(
+      g->state, g->alive, n < MOST_AT_ONCE ? n : MOST_AT_ONCE, g->setup.unrecorded ? NULL : g->own,
+      g->tally, &fault, &faulty);
   for (int k = 0; k < g->alive; k++) {
     const struct lif_tally *t = &g->tally[k];
     batch[k] = (struct lif_batch){.step = g->step,

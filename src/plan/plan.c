@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* As a run takes them: rows and spikes straight into the other's memory on one host, else the machine's first
- * link, which gradients always take. */
+/* As a run takes them: rows and spikes straight into the other's memory on one host, else the
+ * machine's first link, which gradients always take. */
 static void choose_links(const struct plan_request *r, int parts, struct plan_layout *l) {
   const struct machine *m = &r->machine;
   const bool one_host = parts <= l->ranks_per_host, peer = strcmp(r->transport, "nccl") && one_host;
-  const struct link *asked = machine_link(m, r->transport), *near = peer ? machine_link(m, "peer") : NULL;
+  const struct link *asked = machine_link(m, r->transport),
+                    *near = peer ? machine_link(m, "peer") : NULL;
   const struct link *spikes = machine_link(m, peer ? "spikes" : "spikes_hosts");
   l->sums = &m->link[0];
   l->host = asked ? asked : near ? near : l->sums;
@@ -53,7 +54,8 @@ static struct status count(const struct comm *alone, const struct plan_request *
 static bool can_count(const struct plan_request *r, const struct plan_answer *a) {
   if (!plan_trains(r)) return plan_largest(&a->graph)->n_own <= INT32_MAX;
   const struct plan_share *s = plan_largest(&a->graph);
-  return s->n_own + s->n_halo <= INT32_MAX && (!plan_on_gpu(r) || s->near + s->far <= UINT32_MAX - 65536);
+  return s->n_own + s->n_halo <= INT32_MAX &&
+         (!plan_on_gpu(r) || s->near + s->far <= UINT32_MAX - 65536);
 }
 
 bool plan_fits(const struct plan_request *r, const struct plan_answer *a) {
@@ -61,19 +63,21 @@ bool plan_fits(const struct plan_request *r, const struct plan_answer *a) {
 }
 
 /* What `train` would refuse whatever the memory. */
-static struct status can_train(const struct plan_request *r, const struct train_config *c, int parts,
-                               const struct plan_graph *graph) {
+static struct status can_train(const struct plan_request *r, const struct train_config *c,
+                               int parts, const struct plan_graph *graph) {
   const char *name = r->path ? r->path : "the graph";
   const int64_t replicas = r->ranks / parts;
   if (c->n_input > graph->n_nodes || c->n_output > graph->n_nodes)
-    return failure(EXIT_USAGE,
-                   "plan: \"n_input\" is %lld and \"n_output\" %lld, but %s has %lld neurons; choose at most "
-                   "so many with --set",
-                   (long long)c->n_input, (long long)c->n_output, name, (long long)graph->n_nodes);
+    return failure(
+        EXIT_USAGE,
+        "plan: \"n_input\" is %lld and \"n_output\" %lld, but %s has %lld neurons; choose at most "
+        "so many with --set",
+        (long long)c->n_input, (long long)c->n_output, name, (long long)graph->n_nodes);
   if (c->batch < replicas)
-    return failure(EXIT_USAGE,
-                   "plan: \"batch\" is %lld, but there are %lld replicas; raise it, or use more --parts",
-                   (long long)c->batch, (long long)replicas);
+    return failure(
+        EXIT_USAGE,
+        "plan: \"batch\" is %lld, but there are %lld replicas; raise it, or use more --parts",
+        (long long)c->batch, (long long)replicas);
   return fine();
 }
 
@@ -119,16 +123,17 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
     return fine();
   }
   TRY(can_train(r, c, parts, &a->graph));
-  a->training = (struct plan_training){.shape = {.batch = (int)((c->batch + replicas - 1) / replicas),
-                                                 .steps = (int)c->steps_per_window,
-                                                 .microsteps = (int)c->microsteps},
-                                       .vocabulary = (int)r->vocabulary,
-                                       .embedding = (int)c->embedding,
-                                       .n_input = c->n_input,
-                                       .n_output = c->n_output,
-                                       .replicas = replicas,
-                                       .characters = r->characters,
-                                       .mixed = c->precision == PRECISION_MIXED};
+  a->training =
+      (struct plan_training){.shape = {.batch = (int)((c->batch + replicas - 1) / replicas),
+                                       .steps = (int)c->steps_per_window,
+                                       .microsteps = (int)c->microsteps},
+                             .vocabulary = (int)r->vocabulary,
+                             .embedding = (int)c->embedding,
+                             .n_input = c->n_input,
+                             .n_output = c->n_output,
+                             .replicas = replicas,
+                             .characters = r->characters,
+                             .mixed = c->precision == PRECISION_MIXED};
   if (plan_on_gpu(r)) {
     a->memory = plan_train_device_memory(&backend_cuda, &a->graph, share, &a->training);
     a->host = plan_train_host_memory(&a->graph, share, &a->training);
@@ -140,13 +145,15 @@ static struct status try_parts(const struct comm *alone, const struct plan_reque
 
 static struct status check_streamed(const struct plan_request *r, const struct plan_answer *a) {
   if (!a->streamed || a->streamable) return fine();
-  return failure(EXIT_USAGE,
-                 "plan: --residency streamed: %s has no edges by source to stream from; `fascicle order %s "
-                 "--streamable --output NEW.h5` adds them",
-                 r->path, r->path);
+  return failure(
+      EXIT_USAGE,
+      "plan: --residency streamed: %s has no edges by source to stream from; `fascicle order %s "
+      "--streamable --output NEW.h5` adds them",
+      r->path, r->path);
 }
 
-/* Resident edges do not fit on any number of parts: then as a run would, which streams them if it can. */
+/* Resident edges do not fit on any number of parts: then as a run would, which
+ * streams them if it can. */
 static void stream_instead(const struct plan_request *r, struct plan_answer *a) {
   if (strcmp(r->kind, "simulate") || strcmp(r->residency, "auto") || !a->streamable) return;
   if (a->memory.total <= a->limit) return;
@@ -154,8 +161,8 @@ static void stream_instead(const struct plan_request *r, struct plan_answer *a) 
   plan_simulation(r, a);
 }
 
-/* Splitting the batch is cheaper than splitting the graph: the fewest parts that fit. A simulation of one
- * trial has nothing else to split. */
+/* Splitting the batch is cheaper than splitting the graph: the fewest parts that fit. A simulation
+ * of one trial has nothing else to split. */
 static struct status choose(const struct comm *alone, const struct plan_request *r,
                             const struct train_config *c, struct plan_answer *a) {
   a->limit = memory_limit(r);
@@ -182,18 +189,19 @@ static struct status refuse(const struct comm *alone, const struct plan_request 
     if (wider.ranks % parts) wider.ranks = parts;
     TRY(try_parts(alone, &wider, c, parts, &other));
     if (!plan_fits(&wider, &other)) continue;
-    snprintf(remedy, sizeof remedy, "--parts %d on %lld ranks (%.2f GiB each), or --memory %.1f", parts,
-             (long long)wider.ranks, (double)other.memory.total / 0x1p30,
+    snprintf(remedy, sizeof remedy, "--parts %d on %lld ranks (%.2f GiB each), or --memory %.1f",
+             parts, (long long)wider.ranks, (double)other.memory.total / 0x1p30,
              (double)a->memory.total / 0x1p30 + 0.05);
     break;
   }
   plan_graph_free(&other.graph);
   if (!can_count(r, a))
-    return failure(EXIT_USAGE,
-                   "plan: a rank would hold %lld rows and %lld edges, more than 2,147,483,647 rows or (on a "
-                   "GPU) 4,294,901,759 edges; use more --parts",
-                   (long long)(plan_largest(&a->graph)->n_own + plan_largest(&a->graph)->n_halo),
-                   (long long)(plan_largest(&a->graph)->near + plan_largest(&a->graph)->far));
+    return failure(
+        EXIT_USAGE,
+        "plan: a rank would hold %lld rows and %lld edges, more than 2,147,483,647 rows or (on a "
+        "GPU) 4,294,901,759 edges; use more --parts",
+        (long long)(plan_largest(&a->graph)->n_own + plan_largest(&a->graph)->n_halo),
+        (long long)(plan_largest(&a->graph)->near + plan_largest(&a->graph)->far));
   return failure(EXIT_USAGE, "plan: a rank needs %.2f GiB and has %.2f GiB; it would fit with %s",
                  (double)a->memory.total / 0x1p30, (double)a->limit / 0x1p30, remedy);
 }

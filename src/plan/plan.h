@@ -23,8 +23,9 @@ struct plan_request {
 struct plan_answer {
   struct plan_graph graph;
   struct plan_training training;
-  struct plan_memory memory, host; /* of a rank, on its device; what a simulation takes beside a GPU */
-  struct plan_layout layout;       /* with the links that so many parts take */
+  struct plan_memory memory,
+      host;                  /* of a rank, on its device; what a simulation takes beside a GPU */
+  struct plan_layout layout; /* with the links that so many parts take */
   struct plan_step step;
   int64_t limit;
   bool streamed;     /* edges stay in the file, or in host memory beside a GPU */
@@ -35,7 +36,8 @@ struct plan_answer {
 struct plan_request plan_request_defaults(void);
 /* The command line. EXIT_USAGE where its words do not go together. */
 struct status plan_request_parse(int argc, char **argv, struct plan_request *request);
-/* The machine that is asked for, its links as the user says where he says anything, and the layout. */
+/* The machine that is asked for, its links as the user says where he says
+ * anything, and the layout. */
 struct status plan_request_machine(struct plan_request *request);
 /* The training's configuration: --config and --set over the defaults. */
 struct status plan_request_config(const struct plan_request *request, struct train_config *config);

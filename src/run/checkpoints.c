@@ -134,7 +134,8 @@ static struct status find(const struct rundir *dir, const char *resume, char pat
   path[0] = 0;
   if (!strcmp(resume, "none")) return fine();
   if (strcmp(resume, "auto")) {
-    if (!file_exists(resume)) return failure(EXIT_INPUT, "--resume %s: there is no such file", resume);
+    if (!file_exists(resume))
+      return failure(EXIT_INPUT, "--resume %s: there is no such file", resume);
     snprintf(path, FILE_PATH, "%s", resume);
     return fine();
   }
@@ -146,12 +147,13 @@ static struct status find(const struct rundir *dir, const char *resume, char pat
   if (step < 0) return fine();
   rundir_checkpoint_path(dir, step, path);
   if (file_exists(path)) return fine();
-  return failure(EXIT_INPUT, "%s: %s/latest names it, but it is gone; --resume FILE goes on from another one",
+  return failure(EXIT_INPUT,
+                 "%s: %s/latest names it, but it is gone; --resume FILE goes on from another one",
                  path, folder);
 }
 
-struct status rundir_find_checkpoint(const struct comm *comm, const struct rundir *dir, const char *resume,
-                                     char path[FILE_PATH]) {
+struct status rundir_find_checkpoint(const struct comm *comm, const struct rundir *dir,
+                                     const char *resume, char path[FILE_PATH]) {
   memset(path, 0, FILE_PATH);
   TRY(agree(comm, dir->leader ? find(dir, resume, path) : fine()));
   comm_share(comm, path, FILE_PATH, 0);
@@ -181,7 +183,8 @@ static struct status set_aside(const struct rundir *dir, int64_t step) {
     rundir_checkpoint_path(dir, steps[i], path);
     snprintf(aside, sizeof aside, "%s.aside", path);
     log_warning("going back to step %lld: %s is set aside as %s", (long long)step, path, aside);
-    if (rename(path, aside)) s = failure(EXIT_OUTPUT, "%s: cannot rename: %s", path, strerror(errno));
+    if (rename(path, aside))
+      s = failure(EXIT_OUTPUT, "%s: cannot rename: %s", path, strerror(errno));
   }
   mem_free(steps);
   return s;
@@ -198,6 +201,7 @@ static struct status go_back(const struct rundir *dir, int64_t step, int64_t bes
   return set_aside(dir, step);
 }
 
-struct status rundir_rewind(const struct comm *comm, struct rundir *dir, int64_t step, int64_t best) {
+struct status rundir_rewind(const struct comm *comm, struct rundir *dir, int64_t step,
+                            int64_t best) {
   return agree(comm, dir->leader ? go_back(dir, step, best) : fine());
 }

@@ -13,7 +13,8 @@
 
 void rundir_file(const struct rundir *dir, const char *name, char path[FILE_PATH]) {
   if (snprintf(path, FILE_PATH, "%s/%s", dir->path, name) >= FILE_PATH)
-    DIE(EXIT_OUTPUT, "%s/%s: the path is longer than %d characters", dir->path, name, FILE_PATH - 1);
+    DIE(EXIT_OUTPUT, "%s/%s: the path is longer than %d characters", dir->path, name,
+        FILE_PATH - 1);
 }
 
 static struct status set_path(struct rundir *dir, const char *path) {
@@ -23,8 +24,9 @@ static struct status set_path(struct rundir *dir, const char *path) {
 
 /* ---- what a run leaves behind, for --force ---- */
 
-static const char *const run_files[] = {"config.json", "metrics.jsonl", "again",     "log.txt",
-                                        "spikes.h5",   "neurons.h5",    "rates.csv", "type_rates.csv"};
+static const char *const run_files[] = {"config.json", "metrics.jsonl", "again",
+                                        "log.txt",     "spikes.h5",     "neurons.h5",
+                                        "rates.csv",   "type_rates.csv"};
 static const char MARK[] = ".fascicle-run";
 static const char *const run_folders[] = {"checkpoints", "trace"};
 enum { N_RUN_FILES = sizeof run_files / sizeof *run_files };
@@ -108,10 +110,11 @@ static struct status take_folder(const struct job *job, struct rundir *dir) {
   dir->owns_lock = true;
   const bool resume = strcmp(job->resume, "none") != 0, old = holds_run(dir);
   if (old && !resume && !job->force)
-    return failure(EXIT_OUTPUT,
-                   "%s: holds a run already; --resume auto goes on with it, --force removes it and starts "
-                   "anew, another --output keeps it",
-                   dir->path);
+    return failure(
+        EXIT_OUTPUT,
+        "%s: holds a run already; --resume auto goes on with it, --force removes it and starts "
+        "anew, another --output keeps it",
+        dir->path);
   if (old && job->force && !is_ours(dir))
     return failure(
         EXIT_OUTPUT,
@@ -126,7 +129,8 @@ static struct status take_folder(const struct job *job, struct rundir *dir) {
   rundir_file(dir, "again", path);
   TRY(file_remove(path));
   rundir_file(dir, "log.txt", path);
-  if (!log_to_file(path)) return failure(EXIT_OUTPUT, "%s: cannot write: %s", path, strerror(errno));
+  if (!log_to_file(path))
+    return failure(EXIT_OUTPUT, "%s: cannot write: %s", path, strerror(errno));
   return fine();
 }
 
@@ -134,7 +138,8 @@ struct status rundir_open(const struct comm *comm, const struct job *job, struct
   *dir = (struct rundir){.leader = comm->rank == 0, .keep = job->keep, .lock = -1};
   if (!job->output) return failure(EXIT_USAGE, "--output DIR is missing: where the results go");
   if (job->force && strcmp(job->resume, "none"))
-    return failure(EXIT_USAGE, "--force removes what --resume %s would go on from; give one of them",
+    return failure(EXIT_USAGE,
+                   "--force removes what --resume %s would go on from; give one of them",
                    job->resume);
   TRY(set_path(dir, job->output));
   const struct status s = agree(comm, dir->leader ? take_folder(job, dir) : fine());
@@ -145,8 +150,10 @@ struct status rundir_open(const struct comm *comm, const struct job *job, struct
 
 struct status rundir_below(const struct comm *comm, const struct rundir *above, const char *name,
                            struct rundir *dir) {
-  *dir = (struct rundir){
-      .leader = comm->rank == 0, .keep = above->keep, .lock = above->lock, .resumed = above->resumed};
+  *dir = (struct rundir){.leader = comm->rank == 0,
+                         .keep = above->keep,
+                         .lock = above->lock,
+                         .resumed = above->resumed};
   char path[FILE_PATH];
   rundir_file(above, name, path);
   TRY(set_path(dir, path));
@@ -163,7 +170,8 @@ void rundir_close(struct rundir *dir) {
   dir->owns_lock = false, dir->lock = -1;
 }
 
-struct status rundir_config(const struct comm *comm, const struct rundir *dir, const json_t *config) {
+struct status rundir_config(const struct comm *comm, const struct rundir *dir,
+                            const json_t *config) {
   struct status s = fine();
   if (dir->leader) {
     char path[FILE_PATH], *text = json_pretty(config);
@@ -179,7 +187,8 @@ struct status rundir_again(const struct comm *comm, const struct rundir *dir, in
   if (comm->rank == 0) {
     char path[FILE_PATH], text[64];
     rundir_file(dir, "again", path);
-    s = file_write_whole(path, text, (size_t)snprintf(text, sizeof text, "step %lld\n", (long long)step));
+    s = file_write_whole(path, text,
+                         (size_t)snprintf(text, sizeof text, "step %lld\n", (long long)step));
   }
   return agree(comm, s);
 }
@@ -215,13 +224,15 @@ static struct status open_metrics(struct rundir *dir, int64_t step) {
   rundir_file(dir, "metrics.jsonl", path);
   TRY(drop_later_lines(path, step));
   dir->metrics = fopen(path, "ae");
-  return dir->metrics ? fine() : failure(EXIT_OUTPUT, "%s: cannot write: %s", path, strerror(errno));
+  return dir->metrics ? fine()
+                      : failure(EXIT_OUTPUT, "%s: cannot write: %s", path, strerror(errno));
 }
 
-struct status rundir_metrics(const struct comm *comm, struct rundir *dir, int64_t step, const json_t *facts) {
+struct status rundir_metrics(const struct comm *comm, struct rundir *dir, int64_t step,
+                             const json_t *facts) {
   TRY(agree(comm, dir->leader ? open_metrics(dir, step) : fine()));
-  json_t *line =
-      json_pack("{s:s, s:i, s:I}", "record", "run", "schema", METRICS_SCHEMA, "step", (json_int_t)step);
+  json_t *line = json_pack("{s:s, s:i, s:I}", "record", "run", "schema", METRICS_SCHEMA, "step",
+                           (json_int_t)step);
   json_object_update_missing(line, (json_t *)facts);
   rundir_record(dir, line);
   return fine();

@@ -27,32 +27,36 @@ struct job job_defaults(void) {
 int job_options(struct job *job, struct option *rows) {
   const struct option shared[JOB_OPTIONS] = {
       {"config", OPTION_TEXT, "FILE", "JSON configuration", &job->config, 0, 0},
-      {"set", OPTION_LIST, "KEY=VALUE", "change one key of the configuration, such as a.b=3; may be repeated",
-       &job->set, 0, 0},
+      {"set", OPTION_LIST, "KEY=VALUE",
+       "change one key of the configuration, such as a.b=3; may be repeated", &job->set, 0, 0},
       {"output", OPTION_TEXT, "DIR", "the run's folder", &job->output, 0, 0},
-      {"force", OPTION_FLAG, NULL, "start anew in a folder that holds a run: its results are removed",
-       &job->force, 0, 0},
+      {"force", OPTION_FLAG, NULL,
+       "start anew in a folder that holds a run: its results are removed", &job->force, 0, 0},
       {"resume", OPTION_TEXT, "FROM",
-       "auto: go on from the folder's latest checkpoint, or start; a file: from that checkpoint; none (the "
+       "auto: go on from the folder's latest checkpoint, or start; a file: from that checkpoint; "
+       "none (the "
        "default): start",
        &job->resume, 0, 0},
       {"checkpoint-every", OPTION_INT, "N",
-       "steps between checkpoints; 0: none but at the end, when asked, and at a better evaluation. Without "
+       "steps between checkpoints; 0: none but at the end, when asked, and at a better evaluation. "
+       "Without "
        "it train goes by its configuration, and simulate makes none on the way",
        &job->checkpoint_every, 0, INT64_MAX},
       {"keep", OPTION_INT, "K", "checkpoints kept (3)", &job->keep, 1, 1000000},
-      {"max-time", OPTION_REAL, "SECONDS", "then write a checkpoint and leave with code 75", &job->max_time,
-       0, 0},
-      {"device", OPTION_TEXT, "auto|cpu|cuda", "where to compute (auto: on GPUs, where there are any)",
-       &job->device, 0, 0},
+      {"max-time", OPTION_REAL, "SECONDS", "then write a checkpoint and leave with code 75",
+       &job->max_time, 0, 0},
+      {"device", OPTION_TEXT, "auto|cpu|cuda",
+       "where to compute (auto: on GPUs, where there are any)", &job->device, 0, 0},
       {"transport", OPTION_TEXT, "auto|mpi|nccl|peer",
-       "how ranks talk; peer: straight into the memory of GPUs of one host; auto: peer where that is "
+       "how ranks talk; peer: straight into the memory of GPUs of one host; auto: peer where that "
+       "is "
        "possible, else nccl between GPUs, mpi between CPUs",
        &job->transport, 0, 0},
-      {"parts", OPTION_INT, "P", "ranks that share one copy of the graph; ranks / P copies", &job->parts, 1,
-       1 << 24},
-      {"threads", OPTION_INT, "N", "threads of each rank (OMP_NUM_THREADS, else its share of the cores)",
-       &job->threads, 1, MOST_THREADS},
+      {"parts", OPTION_INT, "P", "ranks that share one copy of the graph; ranks / P copies",
+       &job->parts, 1, 1 << 24},
+      {"threads", OPTION_INT, "N",
+       "threads of each rank (OMP_NUM_THREADS, else its share of the cores)", &job->threads, 1,
+       MOST_THREADS},
       {"memory", OPTION_REAL, "GIB",
        "memory that a rank may use: its share of the host's; on a GPU of what is free there",
        &job->memory_gib, 0, 0},
@@ -63,7 +67,8 @@ int job_options(struct job *job, struct option *rows) {
 }
 
 static struct status check_ranges(const struct job *job) {
-  if (job->max_time < 0) return failure(EXIT_USAGE, "--max-time %g: it must not be negative", job->max_time);
+  if (job->max_time < 0)
+    return failure(EXIT_USAGE, "--max-time %g: it must not be negative", job->max_time);
   TRY(watch_check(job->watchdog));
   if (job->memory_gib < 0)
     return failure(EXIT_USAGE, "--memory %g: it must not be negative", job->memory_gib);
@@ -100,8 +105,10 @@ struct card {
   struct host host;
 };
 
-/* nccl and peer need a GPU for each rank, whatever each rank's list of visible GPUs says; mpi does not. */
-static struct status one_rank_a_gpu(const struct comm *world, const struct job *job, const char *transport) {
+/* nccl and peer need a GPU for each rank, whatever each rank's list of visible
+ * GPUs says; mpi does not. */
+static struct status one_rank_a_gpu(const struct comm *world, const struct job *job,
+                                    const char *transport) {
   struct card mine = {.host = host_here()}, *all = mem_alloc(world->size, sizeof mine);
   job->backend->identity(mine.id);
   comm_gather(world, &mine, sizeof mine, all);
@@ -110,12 +117,14 @@ static struct status one_rank_a_gpu(const struct comm *world, const struct job *
     for (int b = a + 1; b < world->size && !s.code; b++)
       if (!memcmp(all[a].id, all[b].id, sizeof mine.id))
         s = failure(EXIT_DEVICE,
-                    "--transport %s: ranks %d and %d would share one GPU of %s; start one rank a GPU, or use "
+                    "--transport %s: ranks %d and %d would share one GPU of %s; start one rank a "
+                    "GPU, or use "
                     "--transport mpi",
                     transport, a, b, all[a].host.name);
   mem_free(all);
   if (strcmp(transport, "mpi") || !s.code) return s;
-  log_warning("ranks share GPUs: rows travel through the host, and work of one waits for the other's");
+  log_warning(
+      "ranks share GPUs: rows travel through the host, and work of one waits for the other's");
   return fine();
 }
 
@@ -146,8 +155,8 @@ static void find_neighbours(const struct comm *world, struct job *job, struct co
   job->local_rank = host->rank, job->local_size = host->size;
 }
 
-/* Cores that this rank may run on, divided by the ranks of the host with the same cores: right with and
- * without binding. */
+/* Cores that this rank may run on, divided by the ranks of the host with the same cores: right
+ * with and without binding. */
 static int share_of_cores(const struct comm *host) {
   cpu_set_t mine, *all = NEW(cpu_set_t, host->size);
   CPU_ZERO(&mine);
@@ -165,7 +174,8 @@ static void choose_threads(const struct comm *host, struct job *job) {
   const int share = share_of_cores(host), from_user = wanted ? atoi(wanted) : 0;
   const bool usable = from_user > 0 && from_user <= MOST_THREADS;
   if (wanted && !usable && !job->threads)
-    log_warning("OMP_NUM_THREADS=%s: not a number from 1 to %d, so it is not used", wanted, MOST_THREADS);
+    log_warning("OMP_NUM_THREADS=%s: not a number from 1 to %d, so it is not used", wanted,
+                MOST_THREADS);
   job->n_threads = job->threads ? (int)job->threads : usable ? from_user : share;
   omp_set_num_threads(job->n_threads);
   const int spare = share > job->n_threads ? share - job->n_threads : 0;
@@ -178,7 +188,8 @@ static int sharers(const struct comm *world, const struct job *job) {
   int n = 0;
   job->backend->identity(mine);
   comm_gather(world, mine, sizeof mine, all);
-  for (int r = 0; r < world->size; r++) n += !memcmp(all + sizeof mine * (size_t)r, mine, sizeof mine);
+  for (int r = 0; r < world->size; r++)
+    n += !memcmp(all + sizeof mine * (size_t)r, mine, sizeof mine);
   mem_free(all);
   return n;
 }
@@ -235,12 +246,13 @@ enum halo_kind job_exchange(const struct job *job) {
 }
 
 struct option job_exchange_option(struct job *job) {
-  return (struct option){.name = "exchange",
-                         .kind = OPTION_TEXT,
-                         .value = "auto|halo|all-gather",
-                         .help = "which states travel between parts: those that edges need, or all; auto "
-                                 "(the default): all where that is as fast",
-                         .to = &job->exchange};
+  return (struct option){
+      .name = "exchange",
+      .kind = OPTION_TEXT,
+      .value = "auto|halo|all-gather",
+      .help = "which states travel between parts: those that edges need, or all; auto "
+              "(the default): all where that is as fast",
+      .to = &job->exchange};
 }
 
 /* What was taken where the job leaves the choice: between parts, else between replicas. */
@@ -250,7 +262,8 @@ static const char *taken(const struct job *job, const struct grid *grid) {
                               : job->via->name;
 }
 
-struct status job_grid(const struct comm *world, const struct job *job, int parts, struct grid *grid) {
+struct status job_grid(const struct comm *world, const struct job *job, int parts,
+                       struct grid *grid) {
   TRY(grid_init(world, parts, grid));
   grid->exchange = job_exchange(job);
   TRY(agree(world, job->via->open(&grid->replica_comm)));
@@ -278,7 +291,8 @@ static struct status read_config(const struct job *job, json_t **config) {
     *config = json_object();
   else
     TRY(json_from_file(job->config, config));
-  if (!json_is_object(*config)) return failure(EXIT_USAGE, "%s: an object { } is wanted", job->config);
+  if (!json_is_object(*config))
+    return failure(EXIT_USAGE, "%s: an object { } is wanted", job->config);
   for (int i = 0; i < job->set.n; i++) TRY(json_set_path(*config, job->set.item[i]));
   return fine();
 }
@@ -325,9 +339,10 @@ static json_t *hosts_of(const struct comm *world) {
 }
 
 static void add_slurm(json_t *facts) {
-  static const char *const variable[] = {"SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID",
-                                         "SLURM_RESTART_COUNT"};
-  static const char *const key[] = {"slurm_job", "slurm_array_job", "slurm_array_task", "slurm_restarts"};
+  static const char *const variable[] = {"SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID",
+                                         "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT"};
+  static const char *const key[] = {"slurm_job", "slurm_array_job", "slurm_array_task",
+                                    "slurm_restarts"};
   for (int i = 0; i < 4; i++)
     if (getenv(variable[i])) json_object_set_new(facts, key[i], json_string(getenv(variable[i])));
 }
@@ -337,11 +352,12 @@ json_t *job_provenance(const struct comm *world, const struct job *job, const st
   snprintf(transport, sizeof transport, "%s", taken(job, grid));
   comm_share(world, transport, sizeof transport, 0); /* replicas may differ */
   job->backend->describe(device, sizeof device);
-  json_t *facts = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "program",
-                            "fascicle", "version", BUILD_VERSION, "commit", BUILD_COMMIT, "build", BUILD_TYPE,
-                            "compiler", BUILD_COMPILER, "ranks", world->size, "parts", grid->parts, "threads",
-                            job->n_threads, "device", job->backend->name, "device_text", device, "transport",
-                            transport, "started_utc", job->started_utc);
+  json_t *facts =
+      json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:s}", "program",
+                "fascicle", "version", BUILD_VERSION, "commit", BUILD_COMMIT, "build", BUILD_TYPE,
+                "compiler", BUILD_COMPILER, "ranks", world->size, "parts", grid->parts, "threads",
+                job->n_threads, "device", job->backend->name, "device_text", device, "transport",
+                transport, "started_utc", job->started_utc);
   json_object_set_new(facts, "ranks_of_host", hosts_of(world));
   add_slurm(facts);
   return facts;

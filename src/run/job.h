@@ -1,12 +1,14 @@
-/* What simulate and train have in common: their shared options, and what follows from them for this run:
- * which backend computes, how ranks talk, how many threads and how much memory a rank may use, when to stop.
+/* What simulate and train have in common: their shared options, and what follows from them for this
+ * run: which backend computes, how ranks talk, how many threads and how much memory a rank may use,
+ * when to stop.
  *
  *   struct job job = job_defaults();
  *   struct option options[JOB_OPTIONS + 3];
  *   int n = job_options(&job, options);           // then append the verb's own rows
  *   TRY(options_parse(&usage, options, n, ...));
  *   TRY(job_start(world, &job));
- *   TRY(job_grid(world, &job, parts, &grid));     // parts: job.parts, or the verb's choice when that is 0
+ *   TRY(job_grid(world, &job, parts, &grid));     // parts: job.parts, or the verb's choice when
+ * that is 0
  *   ...
  *   job_grid_close(&grid);
  *   job_stop(&job); */
@@ -33,17 +35,17 @@ struct job {
   bool force, json;
   int64_t parts, threads;         /* 0: chosen */
   int64_t checkpoint_every, keep; /* steps (0: only at a request; -1: not given), files */
-  double memory_gib;              /* per rank; 0: its share of its GPU's free memory, or of the host's */
-  double watchdog, max_time;      /* seconds; 0: never; WATCHDOG_CHOSEN */
+  double memory_gib;         /* per rank; 0: its share of its GPU's free memory, or of the host's */
+  double watchdog, max_time; /* seconds; 0: never; WATCHDOG_CHOSEN */
 
   /* By job_start. */
   const struct backend *backend;
   const struct transport *via;
   int local_rank, local_size; /* among the ranks of this host */
-  int n_threads;              /* OpenMP threads of this rank; also set as the default of parallel regions */
-  int n_readers;              /* cores left to this rank, at most one a thread: for threads that read ahead */
-  int64_t memory_bytes;       /* what a rank may use where it computes, the same on all ranks */
-  double started;             /* seconds_now() at the start */
+  int n_threads; /* OpenMP threads of this rank; also set as the default of parallel regions */
+  int n_readers; /* cores left to this rank, at most one a thread: for threads that read ahead */
+  int64_t memory_bytes; /* what a rank may use where it computes, the same on all ranks */
+  double started;       /* seconds_now() at the start */
   char started_utc[32];
 };
 
@@ -58,30 +60,34 @@ int job_options(struct job *job, struct option *rows);
 struct option job_exchange_option(struct job *job);
 enum halo_kind job_exchange(const struct job *job);
 
-/* Choose the device (the same on every rank; an order is never replaced by another device: EXIT_DEVICE), the
- * transport, threads and memory; start the watchdog and the clock of --max-time; say on the log what was
- * chosen. Agreed. */
+/* Choose the device (the same on every rank; an order is never replaced by another device:
+ * EXIT_DEVICE), the transport, threads and memory; start the watchdog and the clock of --max-time;
+ * say on the log what was chosen. Agreed. */
 struct status job_start(const struct comm *world, struct job *job);
 void job_stop(struct job *job);
 
-/* The grid, with the job's transport opened on both of its groups; the log says which was taken. Agreed. */
-struct status job_grid(const struct comm *world, const struct job *job, int parts, struct grid *grid);
+/* The grid, with the job's transport opened on both of its groups; the log says
+ * which was taken. Agreed. */
+struct status job_grid(const struct comm *world, const struct job *job, int parts,
+                       struct grid *grid);
 void job_grid_close(struct grid *grid);
 
-/* The configuration: the file --config (an empty object without one), then every --set. Read by rank 0, the
- * same on all ranks; the caller owns *config. Agreed: EXIT_USAGE names file, line and what is wrong. */
+/* The configuration: the file --config (an empty object without one), then every --set. Read
+ * by rank 0, the same on all ranks; the caller owns *config. Agreed: EXIT_USAGE names file,
+ * line and what is wrong. */
 struct status job_config(const struct comm *world, const struct job *job, json_t **config);
 
-/* What errors call it, cut to `size` bytes: "lif.json", "lif.json with --set", "--set", "configuration". */
+/* What errors call it, cut to `size` bytes: "lif.json", "lif.json with --set",
+ * "--set", "configuration". */
 void job_config_name(const struct job *job, char *text, size_t size);
 
-/* What this rank has been asked for so far: by a signal, or because --max-time is over. Local: take the
- * maximum over ranks. */
+/* What this rank has been asked for so far: by a signal, or because --max-time is over. Local: take
+ * the maximum over ranks. */
 enum request job_request(const struct job *job);
 
-/* Where the results of this run come from: program, version, commit, build, ranks, parts, threads, hosts,
- * device, transport, start, Slurm job and restart. A new object, the same on every rank; callers add the
- * digests of graph and configuration, and the seed. */
+/* Where the results of this run come from: program, version, commit, build, ranks, parts, threads,
+ * hosts, device, transport, start, Slurm job and restart. A new object, the same on every rank;
+ * callers add the digests of graph and configuration, and the seed. */
 json_t *job_provenance(const struct comm *world, const struct job *job, const struct grid *grid);
 
 /* SHA-256 of a JSON value written with sorted keys: the same for the same content. */

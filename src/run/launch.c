@@ -14,10 +14,10 @@ static struct status same_build(const struct comm *world) {
            BUILD_COMPILER);
   memcpy(first, build, sizeof first);
   comm_share(world, first, sizeof first, 0);
-  const struct status other =
-      failure(EXIT_USAGE,
-              "the ranks run different programs: rank 0 fascicle %s; rank %d %s; start one program on all",
-              first, world->rank, build);
+  const struct status other = failure(
+      EXIT_USAGE,
+      "the ranks run different programs: rank 0 fascicle %s; rank %d %s; start one program on all",
+      first, world->rank, build);
   return agree(world, strcmp(first, build) ? other : fine());
 }
 
@@ -28,8 +28,9 @@ static struct status same_words(const struct comm *world, int argc, char **argv)
   for (int i = 1; i < argc; i++) sha256_add(&sha, argv[i], strlen(argv[i]) + 1);
   sha256_end(&sha, words);
   if (comm_equal(world, words, sizeof words)) return fine();
-  return failure(EXIT_USAGE,
-                 "the ranks were started with different command lines; give all ranks the same words");
+  return failure(
+      EXIT_USAGE,
+      "the ranks were started with different command lines; give all ranks the same words");
 }
 
 struct status launch_check(const struct comm *world, int argc, char **argv) {

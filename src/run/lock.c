@@ -14,10 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* When a process started, in clock ticks since boot; 0 when there is none, or only its entry is left (a
- * zombie). Tells a process from a later one with the same number. */
+/* When a process started, in clock ticks since boot; 0 when there is none, or only its entry is
+ * left (a zombie). Tells a process from a later one with the same number. */
 static json_int_t process_start(pid_t pid) {
-  enum { STATE = 3, START = 22 }; /* fields of /proc/PID/stat; field 2 is a name that may hold blanks */
+  enum {
+    STATE = 3,
+    START = 22
+  }; /* fields of /proc/PID/stat; field 2 is a name that may hold blanks */
   char path[64], text[1024];
   snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
   FILE *file = fopen(path, "re");
@@ -41,8 +44,9 @@ static json_t *describe_us(void) {
   const struct host host = host_here();
   char now[32];
   time_utc(now);
-  return json_pack("{s:s, s:i, s:I, s:s, s:s, s:s}", "host", host.name, "pid", (int)getpid(), "process_start",
-                   process_start(getpid()), "slurm_job", or_empty(getenv("SLURM_JOB_ID")), "slurm_restarts",
+  return json_pack("{s:s, s:i, s:I, s:s, s:s, s:s}", "host", host.name, "pid", (int)getpid(),
+                   "process_start", process_start(getpid()), "slurm_job",
+                   or_empty(getenv("SLURM_JOB_ID")), "slurm_restarts",
                    or_empty(getenv("SLURM_RESTART_COUNT")), "started_utc", now);
 }
 
@@ -69,11 +73,12 @@ static bool owner_lives(const json_t *owner, const json_t *us, int fd) {
 
 static struct status refuse(const char *path, const json_t *owner) {
   const char *job = word(owner, "slurm_job");
-  return failure(EXIT_OUTPUT,
-                 "%s: another run works in this folder: host %s, process %lld%s%s, since %s; wait for it, or "
-                 "choose another --output (if that run is dead, remove the file)",
-                 path, word(owner, "host"), (long long)json_integer_value(json_object_get(owner, "pid")),
-                 *job ? ", Slurm job " : "", job, word(owner, "started_utc"));
+  return failure(
+      EXIT_OUTPUT,
+      "%s: another run works in this folder: host %s, process %lld%s%s, since %s; wait for it, or "
+      "choose another --output (if that run is dead, remove the file)",
+      path, word(owner, "host"), (long long)json_integer_value(json_object_get(owner, "pid")),
+      *job ? ", Slurm job " : "", job, word(owner, "started_utc"));
 }
 
 static json_t *read_owner(int fd) {
@@ -83,7 +88,8 @@ static json_t *read_owner(int fd) {
   return n > 0 ? json_loadb(text, (size_t)n, 0, &error) : NULL;
 }
 
-/* True when the open file is still the one that PATH names: its owner may have removed it meanwhile. */
+/* True when the open file is still the one that PATH names: its owner may
+ * have removed it meanwhile. */
 static bool still_there(const char *path, int fd) {
   struct stat named, opened;
   return stat(path, &named) == 0 && fstat(fd, &opened) == 0 && named.st_ino == opened.st_ino &&
@@ -100,7 +106,8 @@ static struct status write_owner(const char *path, int fd, const json_t *us) {
 
 static struct status claim(const char *path, int fd) {
   struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-  /* File systems without locks answer something else than EAGAIN: then the words in the file decide. */
+  /* File systems without locks answer something else than EAGAIN: then the
+   * words in the file decide. */
   const bool held = fcntl(fd, F_OFD_SETLK, &whole) != 0 && (errno == EAGAIN || errno == EACCES);
   json_t *owner = read_owner(fd), *us = describe_us();
   struct status s;
@@ -109,7 +116,8 @@ static struct status claim(const char *path, int fd) {
   } else {
     if (owner)
       log_warning("%s: left behind by a run that is gone (host %s, process %lld); taken over", path,
-                  word(owner, "host"), (long long)json_integer_value(json_object_get(owner, "pid")));
+                  word(owner, "host"),
+                  (long long)json_integer_value(json_object_get(owner, "pid")));
     s = write_owner(path, fd, us);
   }
   json_decref(owner), json_decref(us);
@@ -127,7 +135,8 @@ static struct status try_take(const char *path, int *fd) {
   return s;
 }
 
-/* A run that was just killed may need a moment to be gone: refused only after LOCK_PATIENCE attempts. */
+/* A run that was just killed may need a moment to be gone: refused only after
+ * LOCK_PATIENCE attempts. */
 struct status runlock_take(const char *folder, int *fd) {
   enum { LOCK_PATIENCE = 20 };
   const struct timespec pause = {0, 100000000};

@@ -37,13 +37,16 @@ static void print_help(const struct usage *u, const struct option *options, int 
   printf("  --help                       this text\n\nExample:\n%s\n", u->example);
 }
 
-static const struct option *find(const struct option *options, int n, const char *name, size_t length) {
+static const struct option *find(const struct option *options, int n, const char *name,
+                                 size_t length) {
   for (int i = 0; i < n; i++)
-    if (strlen(options[i].name) == length && !strncmp(options[i].name, name, length)) return &options[i];
+    if (strlen(options[i].name) == length && !strncmp(options[i].name, name, length))
+      return &options[i];
   return NULL;
 }
 
-/* Letters to add, drop or change between two words of at most 31 bytes: d[i][j] of their first i and j. */
+/* Letters to add, drop or change between two words of at most 31 bytes: d[i][j]
+ * of their first i and j. */
 static int distance(const char *a, const char *b, size_t n_b) {
   enum { MOST = 32 };
   const size_t n_a = strlen(a);
@@ -61,7 +64,8 @@ static int distance(const char *a, const char *b, size_t n_b) {
 }
 
 /* The option that was probably meant; NULL when none is near. */
-static const struct option *nearest(const struct option *options, int n, const char *name, size_t length) {
+static const struct option *nearest(const struct option *options, int n, const char *name,
+                                    size_t length) {
   const struct option *best = NULL;
   int least = 3;
   for (int i = 0; i < n; i++) {
@@ -86,8 +90,8 @@ static struct status take_int(const struct option *o, const char *value) {
   if (end == value || *end || errno)
     return failure(EXIT_USAGE, "--%s %s: a whole number is wanted", o->name, value);
   if ((o->low || o->high) && (x < o->low || x > o->high))
-    return failure(EXIT_USAGE, "--%s %s: it must lie in %lld..%lld", o->name, value, (long long)o->low,
-                   (long long)o->high);
+    return failure(EXIT_USAGE, "--%s %s: it must lie in %lld..%lld", o->name, value,
+                   (long long)o->low, (long long)o->high);
   *(int64_t *)o->to = x;
   return fine();
 }
@@ -128,22 +132,24 @@ static struct status take_word(const struct usage *u, const struct option *optio
   const struct option *o = find(options, n, name, length);
   if (!o) {
     const struct option *meant = nearest(options, n, name, length);
-    return failure(EXIT_USAGE, "%s: unknown option --%.*s; %s%s%s`fascicle %s --help` lists them", u->verb,
-                   (int)length, name, meant ? "is --" : "", meant ? meant->name : "", meant ? " meant? " : "",
-                   u->verb);
+    return failure(EXIT_USAGE, "%s: unknown option --%.*s; %s%s%s`fascicle %s --help` lists them",
+                   u->verb, (int)length, name, meant ? "is --" : "", meant ? meant->name : "",
+                   meant ? " meant? " : "", u->verb);
   }
   if (o->kind == OPTION_FLAG)
     return equals ? failure(EXIT_USAGE, "--%s takes no value", o->name) : take(o, "");
   if (equals) return take(o, equals + 1);
-  if (*i + 1 >= argc) return failure(EXIT_USAGE, "--%s: a value is missing (%s)", o->name, o->value);
+  if (*i + 1 >= argc)
+    return failure(EXIT_USAGE, "--%s: a value is missing (%s)", o->name, o->value);
   return take(o, argv[++*i]);
 }
 
-struct status options_parse(const struct usage *u, const struct option *options, int n, int argc, char **argv,
-                            const char **operand) {
+struct status options_parse(const struct usage *u, const struct option *options, int n, int argc,
+                            char **argv, const char **operand) {
   for (int i = 1; i < argc; i++) /* words end up in JSON: configurations, provenance */
     if (!json_can_hold(argv[i], (int64_t)strlen(argv[i])))
-      return failure(EXIT_USAGE, "%s: word %d, '%s', is not UTF-8; rename the file, or set a UTF-8 locale",
+      return failure(EXIT_USAGE,
+                     "%s: word %d, '%s', is not UTF-8; rename the file, or set a UTF-8 locale",
                      u->verb, i, argv[i]);
   for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
     if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
@@ -158,8 +164,8 @@ struct status options_parse(const struct usage *u, const struct option *options,
     else if (!only_operands && !strncmp(argv[i], "--", 2))
       TRY(take_word(u, options, n, argc, argv, &i));
     else if (n_operands == u->most)
-      return failure(EXIT_USAGE, "%s: unexpected word '%s'; usage: fascicle %s %s%s[options]", u->verb,
-                     argv[i], u->verb, u->operands, *u->operands ? " " : "");
+      return failure(EXIT_USAGE, "%s: unexpected word '%s'; usage: fascicle %s %s%s[options]",
+                     u->verb, argv[i], u->verb, u->operands, *u->operands ? " " : "");
     else if (!*argv[i])
       return failure(EXIT_USAGE, "%s: word %d is empty; %s is wanted", u->verb, i, u->operands);
     else
@@ -186,10 +192,12 @@ int options_named(const struct option *all, int n, const char *const *name, int 
 }
 
 struct status options_pairs(const char *option, const char *text,
-                            struct status (*take_pair)(void *self, const char *key, const char *value),
+                            struct status (*take_pair)(void *self, const char *key,
+                                                       const char *value),
                             void *self) {
   char copy[1024];
-  if (strlen(text) >= sizeof copy) return failure(EXIT_USAGE, "--%s: longer than 1023 characters", option);
+  if (strlen(text) >= sizeof copy)
+    return failure(EXIT_USAGE, "--%s: longer than 1023 characters", option);
   strcpy(copy, text);
   for (char *rest = copy, *pair; (pair = strsep(&rest, ","));) {
     char *equals = strchr(pair, '=');

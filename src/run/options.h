@@ -24,7 +24,7 @@ struct option {
   /* How help names the value: "FILE", "sum|keep|refuse"; with `|` only these words are taken. */
   const char *value;
   const char *help;
-  void *to;          /* where the value goes; keeps its value (the default) when the option is absent */
+  void *to; /* where the value goes; keeps its value (the default) when the option is absent */
   int64_t low, high; /* OPTION_INT: the range, unless both are 0 */
 };
 
@@ -38,19 +38,20 @@ struct usage {
 
 enum { HELP_SHOWN = -1 }; /* the status code that options_parse returns after --help */
 
-/* Parse argv[1..]; operands go to `operand` [usage->most]. The `=` form and "--" work. --help (-h) prints to
- * stdout and returns HELP_SHOWN. Wrong words: EXIT_USAGE with the option, the value and what is allowed;
- * words must be UTF-8. */
-struct status options_parse(const struct usage *usage, const struct option *options, int n, int argc,
-                            char **argv, const char **operand);
+/* Parse argv[1..]; operands go to `operand` [usage->most]. The `=` form and "--" work. --help (-h)
+ * prints to stdout and returns HELP_SHOWN. Wrong words: EXIT_USAGE with the option, the value and
+ * what is allowed; words must be UTF-8. */
+struct status options_parse(const struct usage *usage, const struct option *options, int n,
+                            int argc, char **argv, const char **operand);
 
-/* For a verb's rows made of tables: append `more`; of n rows `all` those with these names, in the names'
- * order. Both return how many stand in `rows` then. */
+/* For a verb's rows made of tables: append `more`; of n rows `all` those with these names, in the
+ * names' order. Both return how many stand in `rows` then. */
 int options_append(struct option *rows, int n, const struct option *more, int n_more);
-int options_named(const struct option *all, int n, const char *const *name, int n_names, struct option *rows);
+int options_named(const struct option *all, int n, const char *const *name, int n_names,
+                  struct option *rows);
 
-/* "a=b" pairs in one text, comma separated: "pre=body_pre,post=body_post". Calls `take` for each; it returns
- * a status. */
+/* "a=b" pairs in one text, comma separated: "pre=body_pre,post=body_post". Calls `take` for
+ * each; it returns a status. */
 struct status options_pairs(const char *option, const char *text,
                             struct status (*take)(void *self, const char *key, const char *value),
                             void *self);

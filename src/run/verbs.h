@@ -1,6 +1,6 @@
-/* The verbs of the command line, one file each. `run` is collective and returns an agreed status; main prints
- * its line and ends with its code. With --help it is called before MPI is up and must reach options_parse
- * first. */
+/* The verbs of the command line, one file each. `run` is collective and returns an agreed status;
+ * main prints its line and ends with its code. With --help it is called before MPI is up and must
+ * reach options_parse first. */
 #ifndef FASCICLE_VERBS_H
 #define FASCICLE_VERBS_H
 

@@ -1,15 +1,16 @@
 #include "watch_option.h"
 
 struct option watch_option(double *seconds) {
-  return (struct option){
-      .name = "watchdog",
-      .kind = OPTION_REAL,
-      .value = "SECONDS",
-      .help =
-          "end the job after so long without progress, ten times as long within a file or a merge; 0: never. "
-          "Without this option 300, and less where nothing can move any more: 15 when a rank of the host is "
-          "stopped, 20 (or 20 times the longest so far) when all stand within a training or simulation step",
-      .to = seconds};
+  return (struct option){.name = "watchdog",
+                         .kind = OPTION_REAL,
+                         .value = "SECONDS",
+                         .help = "end the job after so long without progress, ten times as long "
+                                 "within a file or a merge; 0: never. "
+                                 "Without this option 300, and less where nothing can move any "
+                                 "more: 15 when a rank of the host is "
+                                 "stopped, 20 (or 20 times the longest so far) when all stand "
+                                 "within a training or simulation step",
+                         .to = seconds};
 }
 
 struct status watch_check(double seconds) {

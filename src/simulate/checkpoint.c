@@ -26,8 +26,8 @@ json_t *lif_config_digests(const json_t *config) {
 }
 
 /* The arrays of `state` as fields; id [n_local] goes along, so that the rows can be sorted out. */
-static void describe(const struct lif_net *net, gidx first, int64_t n_local, const struct lif_state *state,
-                     int64_t *id, struct field fields[N_FIELDS]) {
+static void describe(const struct lif_net *net, gidx first, int64_t n_local,
+                     const struct lif_state *state, int64_t *id, struct field fields[N_FIELDS]) {
   const struct field all[N_FIELDS] = {
       {"lif/node_id", F_I64, net->n_global, first, n_local, 1, id, "", "node id of each row"},
       {"lif/potential", F_I32, net->n_global, first, n_local, 1, state->potential, "",
@@ -44,10 +44,11 @@ static void describe(const struct lif_net *net, gidx first, int64_t n_local, con
 static json_t *make_meta(const struct lif_place *place, const struct lif_point *point,
                          const json_t *provenance) {
   const struct connectome_facts *facts = connectome_facts(place->file);
-  json_t *meta = json_pack("{s:i, s:I, s:I, s:I, s:i, s:s, s:s}", "version", FORMAT_VERSION, "step",
-                           (json_int_t)point->step, "trial", (json_int_t)point->trial, "next_segment",
-                           (json_int_t)point->next_segment, "max_delay", place->net->max_delay,
-                           "graph_digest", facts->graph_digest, "order_digest", facts->order_digest);
+  json_t *meta =
+      json_pack("{s:i, s:I, s:I, s:I, s:i, s:s, s:s}", "version", FORMAT_VERSION, "step",
+                (json_int_t)point->step, "trial", (json_int_t)point->trial, "next_segment",
+                (json_int_t)point->next_segment, "max_delay", place->net->max_delay, "graph_digest",
+                facts->graph_digest, "order_digest", facts->order_digest);
   json_object_set(meta, "config", (json_t *)point->config);
   json_object_set(meta, "provenance", (json_t *)provenance);
   return meta;
@@ -59,7 +60,8 @@ struct status lif_save(const struct comm *comm, const char *path, const struct l
   struct field fields[N_FIELDS];
   json_t *meta = make_meta(place, point, provenance);
   char *text = json_line(meta);
-  describe(place->net, place->net->first, place->net->n_own, state, (int64_t *)place->net->id, fields);
+  describe(place->net, place->net->first, place->net->n_own, state, (int64_t *)place->net->id,
+           fields);
   const struct status s = fields_write(comm, path, kind, text, fields, N_FIELDS);
   free(text), json_decref(meta);
   return s;
@@ -72,10 +74,11 @@ static struct status check_config(const char *path, const json_t *theirs, const 
   json_t *value;
   json_object_foreach((json_t *)ours, key, value) {
     if (json_equal(value, json_object_get(theirs, key))) continue;
-    return failure(EXIT_USAGE,
-                   "%s: written by a run with another \"%s\": a run goes on only as it began; use that "
-                   "configuration, or start in another --output",
-                   path, key);
+    return failure(
+        EXIT_USAGE,
+        "%s: written by a run with another \"%s\": a run goes on only as it began; use that "
+        "configuration, or start in another --output",
+        path, key);
   }
   return fine();
 }
@@ -92,10 +95,11 @@ static struct status check_meta(const char *path, const json_t *meta, const stru
   TRY(json_take_int(meta, path, "max_delay", 1, INT64_MAX, &max_delay));
   TRY(json_take_text(meta, path, "graph_digest", &graph));
   if (version != FORMAT_VERSION)
-    return failure(EXIT_INPUT, "%s: has version %lld; this program reads %d", path, (long long)version,
-                   FORMAT_VERSION);
+    return failure(EXIT_INPUT, "%s: has version %lld; this program reads %d", path,
+                   (long long)version, FORMAT_VERSION);
   if (strcmp(graph, facts->graph_digest) || max_delay != place->net->max_delay)
-    return failure(EXIT_INPUT, "%s: belongs to another graph (digest %.12s...; this one has %.12s...)", path,
+    return failure(EXIT_INPUT,
+                   "%s: belongs to another graph (digest %.12s...; this one has %.12s...)", path,
                    graph, facts->graph_digest);
   if (trial != point->trial)
     return failure(EXIT_INPUT, "%s: is of trial %lld, not %lld", path, (long long)trial,
@@ -127,7 +131,8 @@ static lidx unpack(const struct lif_net *net, const char *from, struct lif_state
 }
 
 /* What arrived, `n` rows, into the state; false unless it is each of our rows once. */
-static bool unpack_all(const struct lif_net *net, const char *arrived, int64_t n, struct lif_state *state) {
+static bool unpack_all(const struct lif_net *net, const char *arrived, int64_t n,
+                       struct lif_state *state) {
   if (n != net->n_own) return false;
   bool *seen = NEW_ZERO(bool, n), once = true;
   for (int64_t i = 0; i < n; i++) {
@@ -139,38 +144,42 @@ static bool unpack_all(const struct lif_net *net, const char *arrived, int64_t n
   return once;
 }
 
-/* Rows `got` (n of them, of nodes id) go to the ranks that own these nodes now. Local: false when a node is
- * there twice or not at all. */
-static bool send_home(const struct comm *comm, const struct lif_place *place, int64_t n, const int64_t *id,
-                      const struct lif_state *got, struct lif_state *state) {
+/* Rows `got` (n of them, of nodes id) go to the ranks that own these nodes now. Local: false when a
+ * node is there twice or not at all. */
+static bool send_home(const struct comm *comm, const struct lif_place *place, int64_t n,
+                      const int64_t *id, const struct lif_state *got, struct lif_state *state) {
   const struct lif_net *net = place->net;
   const size_t bytes = packed_bytes(net);
   uint32_t *row_of_node = NEW(uint32_t, net->n_global);
   connectome_row_of_node(place->file, row_of_node);
   int64_t *send_n = NEW_ZERO(int64_t, comm->size), *recv_n = NEW(int64_t, comm->size);
   int64_t *at = NEW_ZERO(int64_t, comm->size);
-  for (int64_t i = 0; i < n; i++) send_n[rows_owner(place->first_of_rank, comm->size, row_of_node[id[i]])]++;
+  for (int64_t i = 0; i < n; i++)
+    send_n[rows_owner(place->first_of_rank, comm->size, row_of_node[id[i]])]++;
   for (int r = 1; r < comm->size; r++) at[r] = at[r - 1] + send_n[r - 1];
   char *pack = mem_alloc(n, bytes);
   for (int64_t i = 0; i < n; i++) {
     const struct row_head head = {row_of_node[id[i]], got->potential[i], got->counter[i]};
     char *to = pack + (size_t)at[rows_owner(place->first_of_rank, comm->size, head.row)]++ * bytes;
     memcpy(to, &head, sizeof head);
-    memcpy(to + sizeof head, got->ring + i * net->max_delay, (size_t)net->max_delay * sizeof(int64_t));
+    memcpy(to + sizeof head, got->ring + i * net->max_delay,
+           (size_t)net->max_delay * sizeof(int64_t));
   }
   char *arrived = comm_swap_varied(comm, pack, send_n, bytes, recv_n);
   int64_t n_arrived = 0;
   for (int r = 0; r < comm->size; r++) n_arrived += recv_n[r];
   const bool whole = unpack_all(net, arrived, n_arrived, state);
-  mem_free(arrived), mem_free(pack), mem_free(at), mem_free(recv_n), mem_free(send_n), mem_free(row_of_node);
+  mem_free(arrived), mem_free(pack), mem_free(at), mem_free(recv_n), mem_free(send_n),
+      mem_free(row_of_node);
   return whole;
 }
 
 /* ---- reading ---- */
 
 /* Rows [first, first + n) of the file, as they stand there. */
-static struct status read_rows(const struct comm *comm, struct fields_file *file, const struct lif_net *net,
-                               gidx first, int64_t n, int64_t *id, const struct lif_state *state) {
+static struct status read_rows(const struct comm *comm, struct fields_file *file,
+                               const struct lif_net *net, gidx first, int64_t n, int64_t *id,
+                               const struct lif_state *state) {
   struct field fields[N_FIELDS];
   describe(net, first, n, state, id, fields);
   for (int i = 0; i < N_FIELDS; i++) TRY(fields_read(comm, file, &fields[i]));
@@ -191,8 +200,8 @@ static struct status check_ids(const char *path, const struct lif_net *net, cons
   return fine();
 }
 
-/* Our own row range is read first: with the order of the writer that is all. Otherwise these rows, which the
- * ranks hold once together, travel to their owners. */
+/* Our own row range is read first: with the order of the writer that is all. Otherwise these rows,
+ * which the ranks hold once together, travel to their owners. */
 static struct status read_state(const struct comm *comm, const char *path, struct fields_file *file,
                                 const struct lif_place *place, struct lif_state *state) {
   const struct lif_net *net = place->net;
@@ -206,7 +215,8 @@ static struct status read_state(const struct comm *comm, const char *path, struc
     lif_state_init(net, &home);
     const bool whole = send_home(comm, place, net->n_own, id, state, &home);
     s = agree(comm,
-              whole ? fine() : failure(EXIT_INPUT, "%s: lif/node_id does not hold each neuron once", path));
+              whole ? fine()
+                    : failure(EXIT_INPUT, "%s: lif/node_id does not hold each neuron once", path));
     lif_state_free(state);
     *state = home;
   }
@@ -223,8 +233,8 @@ static struct status with_remedy(const char *path, struct status s) {
 }
 
 static struct status read_all(const struct comm *comm, const char *path, struct fields_file *file,
-                              const json_t *meta, const struct lif_place *place, struct lif_point *point,
-                              struct lif_state *state) {
+                              const json_t *meta, const struct lif_place *place,
+                              struct lif_point *point, struct lif_state *state) {
   TRY(check_meta(path, meta, place, point));
   const struct status s = fields_verify(comm, file, path);
   if (s.code) return with_remedy(path, s);

@@ -1,6 +1,7 @@
-/* Checkpoints of a simulation: V, counters, the whole delay ring, the step, and what the recorder needs. One
- * file for every rank count, thread count and ordering: rows stand in the order of the run that wrote it,
- * with their node ids, and a run with another order sorts them out on reading. */
+/* Checkpoints of a simulation: V, counters, the whole delay ring, the step, and what the
+ * recorder needs. One file for every rank count, thread count and ordering: rows stand in
+ * the order of the run that wrote it, with their node ids, and a run with another order
+ * sorts them out on reading. */
 #ifndef FASCICLE_LIF_SAVE_H
 #define FASCICLE_LIF_SAVE_H
 
@@ -31,10 +32,10 @@ struct status lif_save(const struct comm *comm, const char *path, const struct l
                        const struct lif_point *point, const struct lif_state *state,
                        const json_t *provenance);
 
-/* Read a checkpoint: every checksum is verified, and graph, configuration and trial must be those of this run
- * (point->config and point->trial on entry). EXIT_INPUT when damaged (the message names the one before it),
- * another graph's or another file altogether; EXIT_USAGE names the key that differs. `state` must be
- * initialised. Agreed. */
+/* Read a checkpoint: every checksum is verified, and graph, configuration and trial must be those
+ * of this run (point->config and point->trial on entry). EXIT_INPUT when damaged (the message names
+ * the one before it), another graph's or another file altogether; EXIT_USAGE names the key that
+ * differs. `state` must be initialised. Agreed. */
 struct status lif_restore(const struct comm *comm, const char *path, const struct lif_place *place,
                           struct lif_point *point, struct lif_state *state);
 

@@ -32,12 +32,13 @@ static struct status need(const json_t *object, const char *where, const char *k
 static struct status take_neurons(struct reader *r, const json_t *entry, const char *where,
                                   struct selection *selection) {
   TRY(need(entry, where, "neurons"));
-  return select_neurons(r->neurons, json_object_get(entry, "neurons"), where, &r->unknown, selection);
+  return select_neurons(r->neurons, json_object_get(entry, "neurons"), where, &r->unknown,
+                        selection);
 }
 
 /* The list under `key`, its length in *n; NULL without one. */
-static struct status take_list(const struct reader *r, const json_t *json, const char *key, json_t **list,
-                               int *n) {
+static struct status take_list(const struct reader *r, const json_t *json, const char *key,
+                               json_t **list, int *n) {
   *list = json_object_get(json, key);
   *n = (int)json_array_size(*list);
   if (*list && !json_is_array(*list))
@@ -54,9 +55,11 @@ static struct status read_params(struct reader *r, const json_t *json) {
   struct lif_numbers numbers = {.n_shifts = (int64_t)json_array_size(list)};
   TRY(json_take_int(json, r->source, "threshold", INT64_MIN, INT64_MAX, &numbers.threshold));
   TRY(json_take_int(json, r->source, "reset", INT64_MIN, INT64_MAX, &numbers.reset));
-  TRY(json_take_int(json, r->source, "refractory_steps", INT64_MIN, INT64_MAX, &numbers.refractory_steps));
+  TRY(json_take_int(json, r->source, "refractory_steps", INT64_MIN, INT64_MAX,
+                    &numbers.refractory_steps));
   if (!json_is_array(list))
-    return failure(EXIT_USAGE, "%s: \"decay_shifts\" must be a list of integers, such as [4]", r->source);
+    return failure(EXIT_USAGE, "%s: \"decay_shifts\" must be a list of integers, such as [4]",
+                   r->source);
   int64_t *shift = NEW(int64_t, numbers.n_shifts);
   struct status s = fine();
   for (int64_t i = 0; i < numbers.n_shifts; i++) {
@@ -111,7 +114,8 @@ static struct status read_initial(struct reader *r, const json_t *json) {
 
 /* ---- stimuli ---- */
 
-static struct status read_interval(const json_t *entry, const char *where, struct lif_input *input) {
+static struct status read_interval(const json_t *entry, const char *where,
+                                   struct lif_input *input) {
   input->last_step = INT64_MAX;
   TRY(json_take_int(entry, where, "first_step", 0, INT64_MAX, &input->first_step));
   TRY(json_take_int(entry, where, "last_step", 0, INT64_MAX, &input->last_step));
@@ -136,7 +140,8 @@ static struct status read_current(struct reader *r, const json_t *entry, const c
 /* probability of an event in a step = rate x dt */
 static struct status read_poisson(struct reader *r, const json_t *entry, const char *where,
                                   struct lif_input *input) {
-  static const char *const known[] = {"neurons", "kind", "first_step", "last_step", "rate_hz", "weight"};
+  static const char *const known[] = {"neurons",   "kind",    "first_step",
+                                      "last_step", "rate_hz", "weight"};
   int64_t weight = 0;
   double rate = 0;
   TRY(json_only_keys(entry, where, known, 6));
@@ -147,10 +152,11 @@ static struct status read_poisson(struct reader *r, const json_t *entry, const c
   input->kind = LIF_POISSON, input->value = (int32_t)weight;
   input->probability = rate * r->config->dt_ms / 1000;
   if (input->probability > 1)
-    return failure(EXIT_USAGE,
-                   "%s: \"rate_hz\" %g is %g events in a step of %g ms; at most one is possible: lower the "
-                   "rate or dt_ms",
-                   where, rate, input->probability, r->config->dt_ms);
+    return failure(
+        EXIT_USAGE,
+        "%s: \"rate_hz\" %g is %g events in a step of %g ms; at most one is possible: lower the "
+        "rate or dt_ms",
+        where, rate, input->probability, r->config->dt_ms);
   return read_interval(entry, where, input);
 }
 
@@ -160,14 +166,16 @@ static struct status read_spikes(struct reader *r, const json_t *entry, const ch
   (void)r;
   TRY(json_only_keys(entry, where, known, 3));
   const json_t *steps = json_object_get(entry, "steps");
-  if (!json_is_array(steps)) return failure(EXIT_USAGE, "%s: \"steps\" must be a list of steps", where);
+  if (!json_is_array(steps))
+    return failure(EXIT_USAGE, "%s: \"steps\" must be a list of steps", where);
   input->kind = LIF_SPIKES, input->n_steps = (int64_t)json_array_size(steps);
   input->step = NEW(int64_t, input->n_steps);
   for (int64_t i = 0; i < input->n_steps; i++) {
     const json_t *step = json_array_get(steps, (size_t)i);
     input->step[i] = json_integer_value(step);
     if (!json_is_integer(step) || input->step[i] < 0)
-      return failure(EXIT_USAGE, "%s: \"steps\"[%lld] must be an integer, 0 or more", where, (long long)i);
+      return failure(EXIT_USAGE, "%s: \"steps\"[%lld] must be an integer, 0 or more", where,
+                     (long long)i);
   }
   return fine();
 }
@@ -185,8 +193,8 @@ static struct status read_input(struct reader *r, const json_t *entry, const cha
     TRY(kinds[i].read(r, entry, where, input));
     return take_neurons(r, entry, where, &input->neurons);
   }
-  return failure(EXIT_USAGE, "%s: \"kind\" must be \"current\", \"poisson\" or \"spikes\"%s%s", where,
-                 kind ? ", not " : "", kind ? kind : "");
+  return failure(EXIT_USAGE, "%s: \"kind\" must be \"current\", \"poisson\" or \"spikes\"%s%s",
+                 where, kind ? ", not " : "", kind ? kind : "");
 }
 
 static struct status read_inputs(struct reader *r, const json_t *json) {
@@ -218,10 +226,11 @@ static struct status read_silence(struct reader *r, const json_t *json) {
     TRY(json_only_keys(entry, where, known, 2));
     const char *mode = json_string_value(json_object_get(entry, "mode"));
     if (!mode || (strcmp(mode, "output") && strcmp(mode, "remove")))
-      return failure(EXIT_USAGE,
-                     "%s: \"mode\" must be \"output\" (it receives and fires, its spikes go nowhere) or "
-                     "\"remove\" (it neither receives nor fires)",
-                     where);
+      return failure(
+          EXIT_USAGE,
+          "%s: \"mode\" must be \"output\" (it receives and fires, its spikes go nowhere) or "
+          "\"remove\" (it neither receives nor fires)",
+          where);
     r->config->silence[i].remove = !strcmp(mode, "remove");
     r->config->n_silences = i + 1;
     TRY(take_neurons(r, entry, where, &r->config->silence[i].neurons));
@@ -246,10 +255,12 @@ static struct status read_record(struct reader *r, json_t *json) {
   snprintf(where, sizeof where, "%s: record", r->source);
   TRY(json_only_keys(record, where, known, 2));
   set_default(record, "spikes", json_string("all"));
-  const json_t *spikes = json_object_get(record, "spikes"), *potential = json_object_get(record, "potential");
+  const json_t *spikes = json_object_get(record, "spikes"),
+               *potential = json_object_get(record, "potential");
   snprintf(where, sizeof where, "%s: record.spikes", r->source);
   r->config->record_all = json_is_string(spikes) && !strcmp(json_string_value(spikes), "all");
-  if (!r->config->record_all) TRY(select_neurons(r->neurons, spikes, where, &r->unknown, &r->config->spikes));
+  if (!r->config->record_all)
+    TRY(select_neurons(r->neurons, spikes, where, &r->unknown, &r->config->spikes));
   return potential ? read_potential(r, potential) : fine();
 }
 

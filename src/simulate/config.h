@@ -40,9 +40,10 @@ struct lif_config {
   int64_t potential_every;    /* ... at steps n * every: the state after that update; 0: none */
 };
 
-/* Read everything; `source` names the file in messages. Defaults are written into `json`, so that it then is
- * the resolved configuration. EXIT_USAGE: key, value and what is allowed; names that no neuron has are one
- * error that lists them all. Local and pure; free with lif_config_free, also after a failure. */
+/* Read everything; `source` names the file in messages. Defaults are written into `json`, so
+ * that it then is the resolved configuration. EXIT_USAGE: key, value and what is allowed; names
+ * that no neuron has are one error that lists them all. Local and pure; free with
+ * lif_config_free, also after a failure. */
 struct status lif_config_read(json_t *json, const char *source, const struct neurons *neurons,
                               struct lif_config *config);
 void lif_config_free(struct lif_config *config);

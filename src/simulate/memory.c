@@ -1,5 +1,5 @@
-/* Where the edges of a simulation are kept: in memory; in the file with a limit of what is held of them;
- * where a GPU computes, in its memory or in the host's. */
+/* Where the edges of a simulation are kept: in memory; in the file with a limit of what is held of
+ * them; where a GPU computes, in its memory or in the host's. */
 #include "lif/trials.h"
 #include "record.h"
 #include "core/log.h"
@@ -24,7 +24,8 @@ static struct plan_share share_of(const struct simulation *sim) {
   eidx from, to;
   connectome_row_ptr(sim->file, sim->first[comm->rank], 1, &from);
   connectome_row_ptr(sim->file, sim->first[comm->rank + 1], 1, &to);
-  return (struct plan_share){.n_own = sim->first[comm->rank + 1] - sim->first[comm->rank], .near = to - from};
+  return (struct plan_share){.n_own = sim->first[comm->rank + 1] - sim->first[comm->rank],
+                             .near = to - from};
 }
 
 /* ---- before the edges are read ---- */
@@ -39,10 +40,11 @@ static double gib(int64_t bytes) {
 }
 
 static struct status no_copy(const struct simulation *sim) {
-  return failure(EXIT_USAGE,
-                 "--residency streamed: %s has no edges by source to stream from; `fascicle order %s "
-                 "--streamable --output NEW.h5` adds them (convert and generate take --streamable too)",
-                 sim->graph, sim->graph);
+  return failure(
+      EXIT_USAGE,
+      "--residency streamed: %s has no edges by source to stream from; `fascicle order %s "
+      "--streamable --output NEW.h5` adds them (convert and generate take --streamable too)",
+      sim->graph, sim->graph);
 }
 
 /* Rounded up, so that what the line says is enough. */
@@ -50,13 +52,15 @@ static double enough(int64_t bytes) {
   return gib(bytes) + 0.001;
 }
 
-static struct status does_not_fit(const struct simulation *sim, const struct needs *needs, bool streamed) {
+static struct status does_not_fit(const struct simulation *sim, const struct needs *needs,
+                                  bool streamed) {
   const int64_t has = sim->job.memory_bytes;
   if (streamed)
-    return failure(EXIT_USAGE,
-                   "%s: a rank needs %.3f GiB even with streamed edges and has %.3f GiB; it would fit with "
-                   "--memory %.3f or more ranks",
-                   sim->graph, gib(needs->streamed), gib(has), enough(needs->streamed));
+    return failure(
+        EXIT_USAGE,
+        "%s: a rank needs %.3f GiB even with streamed edges and has %.3f GiB; it would fit with "
+        "--memory %.3f or more ranks",
+        sim->graph, gib(needs->streamed), gib(has), enough(needs->streamed));
   return failure(
       EXIT_USAGE,
       "%s: a rank needs %.3f GiB with resident edges and has %.3f GiB; it would fit with --memory "
@@ -81,20 +85,20 @@ static struct status decide(struct simulation *sim, const struct needs *needs, b
 static void say(const struct simulation *sim, const struct needs *needs) {
   const double all = (double)connectome_facts(sim->file)->n_edges * sizeof(struct lif_edge) * 1e-6;
   if (sim->streamed)
-    log_line(
-        "edges streamed from the file%s: a rank needs at least %.3f of its %.3f GiB; it holds up to %.1f MB "
-        "of edges at a time (all: %.1f MB)%s",
-        strcmp(sim->residency, "auto") ? "" : ", as they do not fit", gib(needs->streamed),
-        gib(sim->job.memory_bytes), (double)sim->held * 1e-6, all,
-        sim->job.n_readers ? "; further threads on free cores read ahead" : "");
+    log_line("edges streamed from the file%s: a rank needs at least %.3f of its %.3f GiB; it holds "
+             "up to %.1f MB "
+             "of edges at a time (all: %.1f MB)%s",
+             strcmp(sim->residency, "auto") ? "" : ", as they do not fit", gib(needs->streamed),
+             gib(sim->job.memory_bytes), (double)sim->held * 1e-6, all,
+             sim->job.n_readers ? "; further threads on free cores read ahead" : "");
   else
     log_line("edges resident: a rank needs %.3f of its %.3f GiB", gib(needs->resident),
              gib(sim->job.memory_bytes));
 }
 
 /* Where a CPU computes. */
-static struct status on_cpu(const struct comm *world, struct simulation *sim, const struct plan_graph *graph,
-                            const struct plan_share *share) {
+static struct status on_cpu(const struct comm *world, struct simulation *sim,
+                            const struct plan_graph *graph, const struct plan_share *share) {
   const int64_t has = sim->job.memory_bytes;
   struct needs needs = {plan_simulate_memory(graph, share, RECORD_BYTES).total,
                         plan_streamed_memory(graph, share, RECORD_BYTES, PLAN_LEAST_HELD).total};
@@ -110,26 +114,30 @@ static struct status on_cpu(const struct comm *world, struct simulation *sim, co
 /* ---- where a GPU computes ---- */
 
 /* Resident if every rank can, else streamed from host memory. */
-static struct status decide_on_device(struct simulation *sim, const struct needs *needs, int64_t has) {
+static struct status decide_on_device(struct simulation *sim, const struct needs *needs,
+                                      int64_t has) {
   const bool ordered = !strcmp(sim->residency, "streamed"), any = !strcmp(sim->residency, "auto");
   sim->streamed = ordered || (any && needs->resident > has);
   if ((sim->streamed ? needs->streamed : needs->resident) <= has) return fine();
   if (sim->streamed)
-    return failure(EXIT_USAGE,
-                   "%s: a GPU needs %.3f GiB even with edges streamed from host memory and has %.3f GiB; it "
-                   "would fit with --memory %.3f or more ranks",
-                   sim->graph, gib(needs->streamed), gib(has), enough(needs->streamed));
-  return failure(EXIT_USAGE,
-                 "%s: a GPU needs %.3f GiB with resident edges and has %.3f GiB; it would fit with --memory "
-                 "%.3f, more ranks, or --residency streamed",
-                 sim->graph, gib(needs->resident), gib(has), enough(needs->resident));
+    return failure(
+        EXIT_USAGE,
+        "%s: a GPU needs %.3f GiB even with edges streamed from host memory and has %.3f GiB; it "
+        "would fit with --memory %.3f or more ranks",
+        sim->graph, gib(needs->streamed), gib(has), enough(needs->streamed));
+  return failure(
+      EXIT_USAGE,
+      "%s: a GPU needs %.3f GiB with resident edges and has %.3f GiB; it would fit with --memory "
+      "%.3f, more ranks, or --residency streamed",
+      sim->graph, gib(needs->resident), gib(has), enough(needs->resident));
 }
 
-/* As many trials of this replica as pay and as the device has room for: they share the edges, a launch and a
- * barrier. */
+/* As many trials of this replica as pay and as the device has room for: they share the edges,
+ * a launch and a barrier. */
 static int trials_at_once(const struct simulation *sim, const struct plan_graph *graph,
                           const struct plan_share *share, int64_t has) {
-  const int64_t mine = (sim->trials - sim->grid.replica + sim->grid.replicas - 1) / sim->grid.replicas;
+  const int64_t mine =
+      (sim->trials - sim->grid.replica + sim->grid.replicas - 1) / sim->grid.replicas;
   int n = lif_group_worthwhile(sim->job.backend->lif, (lidx)share->n_own);
   if (sim->grid.replica_comm.size > 1) return 1;
   if (n > mine) n = (int)mine;
@@ -144,21 +152,25 @@ static int64_t host_share(const struct simulation *sim) {
 static struct status on_device(const struct comm *world, struct simulation *sim,
                                const struct plan_graph *graph, const struct plan_share *share) {
   const int64_t has = sim->job.memory_bytes;
-  int64_t host = host_share(sim), host_needs = plan_simulate_memory(graph, share, RECORD_BYTES).total;
+  int64_t host = host_share(sim),
+          host_needs = plan_simulate_memory(graph, share, RECORD_BYTES).total;
   struct needs needs = {plan_device_memory(graph, share, 1, -1).total,
                         plan_device_memory(graph, share, 1, 0).total};
   comm_min_i64(world, &host, 1), comm_max_i64(world, &host_needs, 1);
   comm_max_i64(world, &needs.resident, sizeof needs / sizeof needs.resident);
   if (host_needs > host)
-    return failure(EXIT_USAGE, "%s: a rank needs %.3f GiB of host memory and has %.3f GiB; use more ranks",
+    return failure(EXIT_USAGE,
+                   "%s: a rank needs %.3f GiB of host memory and has %.3f GiB; use more ranks",
                    sim->graph, gib(host_needs), gib(host));
   TRY(agree(world, decide_on_device(sim, &needs, has)));
   sim->at_once = trials_at_once(sim, graph, share, has);
-  if (sim->streamed) sim->device_room = has - plan_device_memory(graph, share, sim->at_once, 0).total;
+  if (sim->streamed)
+    sim->device_room = has - plan_device_memory(graph, share, sim->at_once, 0).total;
   const int64_t all = 8 * (share->near + share->far);
   if (sim->device_room > all) sim->device_room = all;
   if (sim->streamed)
-    log_line("edges streamed from host memory%s: the GPU has %.3f GiB, of which %.1f MB keep edges that it "
+    log_line("edges streamed from host memory%s: the GPU has %.3f GiB, of which %.1f MB keep edges "
+             "that it "
              "has read, of %.1f MB",
              strcmp(sim->residency, "auto") ? "" : ", as they do not fit", gib(has),
              (double)sim->device_room * 1e-6, (double)all * 1e-6);
@@ -184,7 +196,8 @@ void simulate_check_memory(const struct simulation *sim) {
   const struct backend *backend = sim->job.backend;
   const bool device = backend->free_bytes != NULL;
   const struct plan_memory predicted =
-      device ? plan_device_memory(&graph, &share, sim->at_once, sim->streamed ? sim->device_room : -1)
+      device
+          ? plan_device_memory(&graph, &share, sim->at_once, sim->streamed ? sim->device_room : -1)
       : sim->streamed ? plan_streamed_memory(&graph, &share, 0, sim->held)
                       : plan_simulate_memory(&graph, &share, 0);
   if (device)

@@ -38,9 +38,13 @@ static void choose_rows(struct lif_recorder *r, const struct selection *set) {
 }
 
 void recorder_open(const struct lif_run *run, const struct lif_config *config, const char *dir,
-                   const char *provenance, const struct spikes_facts *facts, struct lif_recorder *r) {
-  *r = (struct lif_recorder){
-      .run = run, .dir = dir, .provenance = provenance, .facts = *facts, .every = config->potential_every};
+                   const char *provenance, const struct spikes_facts *facts,
+                   struct lif_recorder *r) {
+  *r = (struct lif_recorder){.run = run,
+                             .dir = dir,
+                             .provenance = provenance,
+                             .facts = *facts,
+                             .every = config->potential_every};
   if (!config->record_all) r->wanted = mark_wanted(run->setup.net->n_global, &config->spikes);
   if (r->every) choose_rows(r, &config->potential);
 }
@@ -90,7 +94,8 @@ static void take_spikes(struct lif_recorder *r, const struct lif_batch *batch) {
 
 static void take_counts(struct lif_recorder *r, const struct lif_batch *batch) {
   const int64_t room = room_for(r->count_room, r->n_counts, batch->n_steps);
-  if (room > r->count_room) r->count = mem_grow(r->count, room, sizeof *r->count), r->count_room = room;
+  if (room > r->count_room)
+    r->count = mem_grow(r->count, room, sizeof *r->count), r->count_room = room;
   for (int k = 0; k < batch->n_steps; k++)
     r->count[r->n_counts++] = batch->own->step_ptr[k + 1] - batch->own->step_ptr[k];
 }

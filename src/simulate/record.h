@@ -1,6 +1,7 @@
-/* What a simulation records, on one rank: spikes (of all neurons or a set), potentials of a set at chosen
- * steps, spikes in each step. Kept in memory until a segment is closed: before each checkpoint, at the end,
- * and when RECORD_BYTES are full, so memory is bounded and what a checkpoint counted is on disk. */
+/* What a simulation records, on one rank: spikes (of all neurons or a set), potentials of a set at
+ * chosen steps, spikes in each step. Kept in memory until a segment is closed: before each
+ * checkpoint, at the end, and when RECORD_BYTES are full, so memory is bounded and what a
+ * checkpoint counted is on disk. */
 #ifndef FASCICLE_LIF_RECORD_H
 #define FASCICLE_LIF_RECORD_H
 
@@ -29,20 +30,23 @@ struct lif_recorder {
   int32_t *potential;
 };
 
-/* Local. `facts` gives population, dt, digest, nodes, rank, ranks, first step and first segment number; the
- * texts must outlive the recorder. */
+/* Local. `facts` gives population, dt, digest, nodes, rank, ranks, first step and first segment
+ * number; the texts must outlive the recorder. */
 void recorder_open(const struct lif_run *run, const struct lif_config *config, const char *dir,
-                   const char *provenance, const struct spikes_facts *facts, struct lif_recorder *r);
+                   const char *provenance, const struct spikes_facts *facts,
+                   struct lif_recorder *r);
 void recorder_free(struct lif_recorder *r);
 
-/* How many steps from run->step on may be made until a potential is due: recorded after the batch. */
+/* How many steps from run->step on may be made until a potential is due:
+ * recorded after the batch. */
 int64_t recorder_steps_left(const struct lif_recorder *r);
 
-/* After each batch; closes a full segment. Returns the number of own spikes, recorded or not. Local; a
- * segment that cannot be written is fatal with EXIT_OUTPUT. */
+/* After each batch; closes a full segment. Returns the number of own spikes, recorded or not.
+ * Local; a segment that cannot be written is fatal with EXIT_OUTPUT. */
 int64_t recorder_take(struct lif_recorder *r, const struct lif_batch *batch);
 
-/* Close the open segment. One without steps is written only as the very first. Local, fatal as above. */
+/* Close the open segment. One without steps is written only as the very first.
+ * Local, fatal as above. */
 void recorder_close_segment(struct lif_recorder *r);
 
 /* The number that the next segment of any rank will have. */

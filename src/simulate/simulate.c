@@ -16,24 +16,32 @@ static const struct usage usage = {
     .fewest = 1,
     .most = 1,
     .about =
-        "Simulate integrate-and-fire neurons wired by a connectome, in integers: the same spikes on any "
+        "Simulate integrate-and-fire neurons wired by a connectome, in integers: the same spikes "
+        "on any "
         "number of ranks and threads, and with any ordering of the graph.\n\n"
-        "Each step: input = arrivals due + stimuli; a refractory neuron stays at reset and loses its input; "
-        "another adds it, leaks by V -= V >> k for each k of decay_shifts, and fires if V >= threshold.\n\n"
+        "Each step: input = arrivals due + stimuli; a refractory neuron stays at reset and loses "
+        "its input; "
+        "another adds it, leaks by V -= V >> k for each k of decay_shifts, and fires if V >= "
+        "threshold.\n\n"
         "The configuration is JSON; threshold and decay_shifts must be there:\n"
-        "{\"threshold\": 400, \"decay_shifts\": [4], \"reset\": 0, \"refractory_steps\": 5, \"dt_ms\": 1.0, "
+        "{\"threshold\": 400, \"decay_shifts\": [4], \"reset\": 0, \"refractory_steps\": 5, "
+        "\"dt_ms\": 1.0, "
         "\"seed\": 1,\n"
         "\"initial\": [{\"neurons\": N, \"potential\": 90, \"refractory\": 0}],\n"
         "\"stimulus\": [{\"neurons\": N, \"kind\": \"poisson\", \"rate_hz\": 5, \"weight\": 420},\n"
-        "{\"neurons\": N, \"kind\": \"current\", \"value\": 60, \"first_step\": 10, \"last_step\": 19},\n"
+        "{\"neurons\": N, \"kind\": \"current\", \"value\": 60, \"first_step\": 10, \"last_step\": "
+        "19},\n"
         "{\"neurons\": N, \"kind\": \"spikes\", \"steps\": [3, 5]}],\n"
         "\"silence\": [{\"neurons\": N, \"mode\": \"output\" or \"remove\"}],\n"
         "\"record\": {\"spikes\": N, \"potential\": {\"neurons\": N, \"every\": 10}}}\n"
-        "where N is \"all\" or {\"body_ids\": [..]}, {\"types\": [..]}, {\"names\": [..]}, {\"indices\": "
+        "where N is \"all\" or {\"body_ids\": [..]}, {\"types\": [..]}, {\"names\": [..]}, "
+        "{\"indices\": "
         "[..]}. jobs/conf/README.md explains each key.\n\n"
-        "DIR receives spikes.h5 (SONATA), metrics.jsonl, checkpoints/ and trace/. SIGTERM and SIGUSR1 write "
+        "DIR receives spikes.h5 (SONATA), metrics.jsonl, checkpoints/ and trace/. SIGTERM and "
+        "SIGUSR1 write "
         "a checkpoint and leave with code 75; SIGUSR2 writes one and goes on.",
-    .example = "  fascicle simulate graph.h5 --config jobs/conf/lif_example.json --steps 1000 --output run\n"
+    .example = "  fascicle simulate graph.h5 --config jobs/conf/lif_example.json --steps 1000 "
+               "--output run\n"
                "  mpirun -n 4 fascicle simulate graph.h5 --config lif.json --steps 100000 \\\n"
                "    --checkpoint-every 10000 --resume auto --output run"};
 
@@ -45,46 +53,52 @@ static struct status parse(struct simulation *sim, int argc, char **argv) {
   sim->steps = -1, sim->trials = 1, sim->residency = "auto";
   int n = job_options(&sim->job, options);
   const struct option own[] = {
-      {"steps", OPTION_INT, "N", "steps of the whole run, those before a resume included", &sim->steps, 0,
-       INT64_MAX / 4},
-      {"trials", OPTION_INT, "K", "repeat with K sequences of random numbers: DIR/trial_0/ ...", &sim->trials,
-       1, UINT32_MAX},
+      {"steps", OPTION_INT, "N", "steps of the whole run, those before a resume included",
+       &sim->steps, 0, INT64_MAX / 4},
+      {"trials", OPTION_INT, "K", "repeat with K sequences of random numbers: DIR/trial_0/ ...",
+       &sim->trials, 1, UINT32_MAX},
       {"residency", OPTION_TEXT, "auto|resident|streamed",
-       "where the edges are kept (auto); streamed: in the file, and threads on cores that --threads leaves "
+       "where the edges are kept (auto); streamed: in the file, and threads on cores that "
+       "--threads leaves "
        "free read ahead; threads share what they read, ranks do not",
        &sim->residency, 0, 0},
   };
   n = options_append(options, n, own, sizeof own / sizeof *own);
   TRY(options_parse(&usage, options, n, argc, argv, &sim->graph));
-  if (sim->steps < 0) return failure(EXIT_USAGE, "--steps N is missing: how many steps to simulate");
+  if (sim->steps < 0)
+    return failure(EXIT_USAGE, "--steps N is missing: how many steps to simulate");
   if (!sim->job.config)
     return failure(EXIT_USAGE, "--config FILE is missing: jobs/conf/lif_example.json is one");
   if (!sim->job.output) return failure(EXIT_USAGE, "--output DIR is missing: where the results go");
   if (sim->trials > 1 && strcmp(sim->job.resume, "none") && strcmp(sim->job.resume, "auto"))
-    return failure(EXIT_USAGE,
-                   "--resume %s: with --trials only auto is possible, each trial has its own checkpoints",
-                   sim->job.resume);
+    return failure(
+        EXIT_USAGE,
+        "--resume %s: with --trials only auto is possible, each trial has its own checkpoints",
+        sim->job.resume);
   return fine();
 }
 
 /* ---- who does what ---- */
 
-/* Bytes that one rank of `parts` holds for the graph: resident edges, offsets by source, its neurons. */
+/* Bytes that one rank of `parts` holds for the graph: resident edges, offsets
+ * by source, its neurons. */
 static double share_bytes(const struct connectome_facts *facts, int64_t parts, bool resident) {
   const double row = 64 + 8.0 * (facts->max_delay + 1);
-  return (resident ? 8.0 * (double)facts->n_edges / (double)parts : 0) + 8.0 * (double)facts->n_nodes +
-         row * (double)facts->n_nodes / (double)parts;
+  return (resident ? 8.0 * (double)facts->n_edges / (double)parts : 0) +
+         8.0 * (double)facts->n_nodes + row * (double)facts->n_nodes / (double)parts;
 }
 
 /* What a GPU streams stands in host memory. */
 static int64_t room_for_edges(const struct comm *world, const struct simulation *sim) {
-  if (!sim->job.backend->free_bytes || strcmp(sim->residency, "streamed")) return sim->job.memory_bytes;
+  if (!sim->job.backend->free_bytes || strcmp(sim->residency, "streamed"))
+    return sim->job.memory_bytes;
   int64_t host = mem_of_host() / sim->job.local_size;
   comm_min_i64(world, &host, 1);
   return host;
 }
 
-/* Trials are shared out before the graph is: as many copies as there are trials and as memory allows. */
+/* Trials are shared out before the graph is: as many copies as there are
+ * trials and as memory allows. */
 static int choose_parts(const struct comm *world, const struct simulation *sim) {
   if (sim->job.parts) return (int)sim->job.parts;
   const double room = (double)room_for_edges(world, sim);
@@ -99,11 +113,12 @@ static int choose_parts(const struct comm *world, const struct simulation *sim) 
 static struct status open_grid(const struct comm *world, struct simulation *sim) {
   const int parts = choose_parts(world, sim);
   if (parts > 0 && world->size % parts == 0 && world->size / parts > sim->trials)
-    return failure(EXIT_USAGE,
-                   "--parts %d: %d ranks make %d copies of the graph, but there %s %lld trial%s; raise "
-                   "--parts or --trials",
-                   parts, world->size, world->size / parts, sim->trials == 1 ? "is" : "are",
-                   (long long)sim->trials, sim->trials == 1 ? "" : "s");
+    return failure(
+        EXIT_USAGE,
+        "--parts %d: %d ranks make %d copies of the graph, but there %s %lld trial%s; raise "
+        "--parts or --trials",
+        parts, world->size, world->size / parts, sim->trials == 1 ? "is" : "are",
+        (long long)sim->trials, sim->trials == 1 ? "" : "s");
   TRY(job_grid(world, &sim->job, parts, &sim->grid));
   if (sim->grid.replicas > 1)
     log_line("%d copies of the graph, %d rank%s each, share %lld trials", sim->grid.replicas, parts,
@@ -138,9 +153,10 @@ static void load_net(struct simulation *sim) {
   }
   const struct connectome_facts *facts = connectome_facts(sim->file);
   comm_barrier(comm);
-  log_line("%s: %lld neurons, %lld edges, delays %d..%d, %s in %.2f s", sim->graph, (long long)facts->n_nodes,
-           (long long)facts->n_edges, sim->net.min_delay, sim->net.max_delay,
-           sim->streamed && !on_host ? "opened" : "loaded", seconds_now() - started);
+  log_line("%s: %lld neurons, %lld edges, delays %d..%d, %s in %.2f s", sim->graph,
+           (long long)facts->n_nodes, (long long)facts->n_edges, sim->net.min_delay,
+           sim->net.max_delay, sim->streamed && !on_host ? "opened" : "loaded",
+           seconds_now() - started);
 }
 
 static void make_stimuli(struct simulation *sim) {
@@ -151,13 +167,16 @@ static void make_stimuli(struct simulation *sim) {
     const nodeid *node = in->neurons.node;
     switch (in->kind) {
     case LIF_CURRENT:
-      sim->stimulus[i] = lif_current(&sim->net, i, n, node, in->first_step, in->last_step, in->value);
+      sim->stimulus[i] =
+          lif_current(&sim->net, i, n, node, in->first_step, in->last_step, in->value);
       break;
     case LIF_POISSON:
-      sim->stimulus[i] =
-          lif_poisson(&sim->net, i, n, node, in->first_step, in->last_step, in->probability, in->value);
+      sim->stimulus[i] = lif_poisson(&sim->net, i, n, node, in->first_step, in->last_step,
+                                     in->probability, in->value);
       break;
-    case LIF_SPIKES: sim->stimulus[i] = lif_listed(&sim->net, i, n, node, in->n_steps, in->step); break;
+    case LIF_SPIKES:
+      sim->stimulus[i] = lif_listed(&sim->net, i, n, node, in->n_steps, in->step);
+      break;
     }
   }
 }
@@ -222,7 +241,8 @@ static struct status set_up(struct comm *world, struct simulation *sim) {
 
 static void take_down(struct simulation *sim) {
   rundir_close(&sim->dir);
-  for (int i = 0; sim->stimulus && i < sim->config.n_inputs; i++) lif_stimulus_free(&sim->stimulus[i]);
+  for (int i = 0; sim->stimulus && i < sim->config.n_inputs; i++)
+    lif_stimulus_free(&sim->stimulus[i]);
   mem_free(sim->stimulus), mem_free(sim->first);
   lif_net_free(&sim->net);
   if (sim->grid.parts) job_grid_close(&sim->grid);
@@ -237,9 +257,11 @@ static void take_down(struct simulation *sim) {
 
 static void say_result(const struct simulation *sim, int64_t trial, const struct trial_result *r) {
   if (!r->merged || sim->grid.replica_comm.rank) return;
-  const double seconds = (double)(r->trace.last_step - r->trace.first_step + 1) * sim->config.dt_ms / 1000;
-  const double rate =
-      seconds > 0 && sim->neurons.n ? (double)r->trace.n_spikes / seconds / (double)sim->neurons.n : 0;
+  const double seconds =
+      (double)(r->trace.last_step - r->trace.first_step + 1) * sim->config.dt_ms / 1000;
+  const double rate = seconds > 0 && sim->neurons.n
+                          ? (double)r->trace.n_spikes / seconds / (double)sim->neurons.n
+                          : 0;
   char name[64] = "", path[FILE_PATH];
   if (sim->trials > 1) snprintf(name, sizeof name, "trial_%lld/", (long long)trial);
   strcat(name, "spikes.h5");
@@ -247,19 +269,19 @@ static void say_result(const struct simulation *sim, int64_t trial, const struct
   log_line("%s: %lld spikes in %.6g s of simulated time, %.4g Hz a neuron", path,
            (long long)r->trace.n_spikes, seconds, rate);
   if (!sim->job.json) return;
-  json_t *facts =
-      json_pack("{s:s, s:I, s:I, s:I, s:f, s:s, s:f, s:f, s:f, s:I}", "spikes_file", path, "trial",
-                (json_int_t)trial, "steps", (json_int_t)r->step, "spikes", (json_int_t)r->trace.n_spikes,
-                "rate_hz", rate, "spikes_digest", r->trace.spikes_digest, "seconds", r->seconds,
-                "steps_per_second", r->seconds > 0 ? (double)r->made / r->seconds : 0, "events_per_second",
-                r->seconds > 0 ? (double)r->events / r->seconds : 0, "peak_bytes", (json_int_t)mem_peak());
+  json_t *facts = json_pack(
+      "{s:s, s:I, s:I, s:I, s:f, s:s, s:f, s:f, s:f, s:I}", "spikes_file", path, "trial",
+      (json_int_t)trial, "steps", (json_int_t)r->step, "spikes", (json_int_t)r->trace.n_spikes,
+      "rate_hz", rate, "spikes_digest", r->trace.spikes_digest, "seconds", r->seconds,
+      "steps_per_second", r->seconds > 0 ? (double)r->made / r->seconds : 0, "events_per_second",
+      r->seconds > 0 ? (double)r->events / r->seconds : 0, "peak_bytes", (json_int_t)mem_peak());
   json_print(facts);
   json_decref(facts);
 }
 
 /* Trials of this replica from `first` on that have ended; where one failed, it was the last. */
-static void say_results(const struct simulation *sim, int64_t first, const struct trial_result *result, int n,
-                        bool failed) {
+static void say_results(const struct simulation *sim, int64_t first,
+                        const struct trial_result *result, int n, bool failed) {
   for (int k = 0; k < n; k++) {
     const bool last = k + 1 == n || !result[k + 1].merged;
     if (!(failed && last)) say_result(sim, first + (int64_t)k * sim->grid.replicas, &result[k]);
@@ -289,10 +311,11 @@ static struct status run_all(const struct comm *world, struct simulation *sim) {
   int64_t step = 0;
   TRY(agree(world, run_trials(sim, &stopped, &step)));
   simulate_check_memory(sim);
-  const struct status again = failure(EXIT_AGAIN,
-                                      "stopped on request at step %lld of %lld with a checkpoint in %s; the "
-                                      "same command with --resume auto goes on",
-                                      (long long)step, (long long)sim->steps, sim->dir.path);
+  const struct status again =
+      failure(EXIT_AGAIN,
+              "stopped on request at step %lld of %lld with a checkpoint in %s; the "
+              "same command with --resume auto goes on",
+              (long long)step, (long long)sim->steps, sim->dir.path);
   const struct status s = agree(world, stopped ? again : fine());
   if (s.code) TRY(rundir_again(world, &sim->dir, step));
   return s;
@@ -308,5 +331,5 @@ static struct status run(struct comm *world, int argc, char **argv) {
   return s;
 }
 
-const struct verb verb_simulate = {"simulate",
-                                   "integrate-and-fire neurons on a connectome, in exact integers", run};
+const struct verb verb_simulate = {
+    "simulate", "integrate-and-fire neurons on a connectome, in exact integers", run};

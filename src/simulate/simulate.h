@@ -29,16 +29,18 @@ struct simulation {
   json_t *facts; /* provenance */
 };
 
-/* Choose where the edges are kept, and how many trials go together, from --residency, --memory and what the
- * file holds; says what was chosen. sim->file, grid and first are set. EXIT_USAGE when this rank, or the
- * file, cannot; an order is never replaced by another residency. Agreed. */
+/* Choose where the edges are kept, and how many trials go together, from --residency, --memory and
+ * what the file holds; says what was chosen. sim->file, grid and first are set. EXIT_USAGE when
+ * this rank, or the file, cannot; an order is never replaced by another residency. Agreed. */
 struct status simulate_residency(const struct comm *world, struct simulation *sim);
 
-/* After a run: warns when it was not as large as `fascicle plan` says. This rank's own share, on the host. */
+/* After a run: warns when it was not as large as `fascicle plan` says. This rank's
+ * own share, on the host. */
 void simulate_check_memory(const struct simulation *sim);
 
-/* Writes the run folder's config.json and neurons.h5, by its leader; only when it is sure that the run goes
- * on with them: a refused resume leaves those of the run that is there. Agreed over the replica. */
+/* Writes the run folder's config.json and neurons.h5, by its leader; only when it is sure
+ * that the run goes on with them: a refused resume leaves those of the run that is there.
+ * Agreed over the replica. */
 struct status simulate_describe(const struct comm *comm, const struct simulation *sim);
 
 /* How a trial ended. */
@@ -52,13 +54,13 @@ struct trial_result {
   struct trace_merged trace;
 };
 
-/* Collective over the ranks of a replica: one trial from its start or checkpoint to its end. A fault is
- * EXIT_RUNTIME, with everything before it on disk and merged. Agreed over the replica. */
+/* Collective over the ranks of a replica: one trial from its start or checkpoint to its end. A
+ * fault is EXIT_RUNTIME, with everything before it on disk and merged. Agreed over the replica. */
 struct status simulate_trial(struct simulation *sim, int64_t trial, struct trial_result *result);
 
-/* The same for trials `first` and those after it of this replica, `room` at most, all at once: `n` of them,
- * those that are at the same step. result [room]. */
-struct status simulate_together(struct simulation *sim, int64_t first, int room, struct trial_result *result,
-                                int *n);
+/* The same for trials `first` and those after it of this replica, `room` at most, all at once: `n`
+ * of them, those that are at the same step. result [room]. */
+struct status simulate_together(struct simulation *sim, int64_t first, int room,
+                                struct trial_result *result, int *n);
 
 #endif

@@ -1,6 +1,6 @@
-/* Trials that go step by step together on one device. What each records, saves and leaves is what it would
- * alone. The first that meets a fault ends the run, as it does where trials follow each other: those above it
- * are given up, those below it go on to their end first. */
+/* Trials that go step by step together on one device. What each records, saves and leaves is what
+ * it would alone. The first that meets a fault ends the run, as it does where trials follow each
+ * other: those above it are given up, those below it go on to their end first. */
 #include "lif/trials.h"
 #include "core/log.h"
 #include "core/mem.h"
@@ -19,7 +19,8 @@ static int64_t number_of(const struct together *g, int64_t first, int k) {
   return first + (int64_t)k * g->sim->grid.replicas;
 }
 
-/* Trials that are at the same step, `room` at most; one that is elsewhere is left for the next call. */
+/* Trials that are at the same step, `room` at most; one that is elsewhere is
+ * left for the next call. */
 static struct status open_trials(struct together *g, int64_t first, int room) {
   while (g->n < room && number_of(g, first, g->n) < g->sim->trials) {
     struct trial *t = &g->trial[g->n];
@@ -82,7 +83,8 @@ static struct status end_trials(struct together *g, bool stopped, struct trial_r
   return trial_end(&g->trial[g->group.alive], &g->fault, false, &result[g->group.alive]);
 }
 
-static struct status run_together(struct together *g, int64_t first, int room, struct trial_result *result) {
+static struct status run_together(struct together *g, int64_t first, int room,
+                                  struct trial_result *result) {
   bool stopped = false;
   TRY(open_trials(g, first, room));
   TRY(start_trials(g));
@@ -90,8 +92,8 @@ static struct status run_together(struct together *g, int64_t first, int room, s
   return end_trials(g, stopped, result);
 }
 
-struct status simulate_together(struct simulation *sim, int64_t first, int room, struct trial_result *result,
-                                int *n) {
+struct status simulate_together(struct simulation *sim, int64_t first, int room,
+                                struct trial_result *result, int *n) {
   struct together g = {.sim = sim,
                        .trial = NEW_ZERO(struct trial, room),
                        .batch = NEW_ZERO(struct lif_batch, room),

@@ -62,8 +62,8 @@ static struct status begin_or_restore(struct trial *t) {
   }
   TRY(lif_restore(t->comm, path, &place, point, &t->state));
   if (point->step > t->sim->steps)
-    return failure(EXIT_USAGE, "--steps %lld: %s has %lld steps already", (long long)t->sim->steps, path,
-                   (long long)point->step);
+    return failure(EXIT_USAGE, "--steps %lld: %s has %lld steps already", (long long)t->sim->steps,
+                   path, (long long)point->step);
   log_line("going on from step %lld: %s", (long long)point->step, path);
   return fine();
 }
@@ -88,11 +88,13 @@ static void open_recorder(struct trial *t) {
                                .ranks = t->comm->size,
                                .segment = t->point.next_segment};
   snprintf(facts.population, sizeof facts.population, "%s", sim->neurons.population);
-  snprintf(facts.graph_digest, sizeof facts.graph_digest, "%s", connectome_facts(sim->file)->graph_digest);
+  snprintf(facts.graph_digest, sizeof facts.graph_digest, "%s",
+           connectome_facts(sim->file)->graph_digest);
   recorder_open(t->run, &sim->config, t->dir->path, t->provenance, &facts, &t->recorder);
 }
 
-/* Everything that an earlier run wrote after the point that we go on from is removed: it is made again. */
+/* Everything that an earlier run wrote after the point that we go on from is
+ * removed: it is made again. */
 static struct status open_at_point(struct trial *t) {
   TRY(open_folder(t));
   TRY(begin_or_restore(t));
@@ -104,8 +106,8 @@ static struct status open_at_point(struct trial *t) {
   return fine();
 }
 
-/* With a replica's first trial the run is described, before any replica goes on: what it merges names
- * neurons. */
+/* With a replica's first trial the run is described, before any replica goes on: what
+ * it merges names neurons. */
 struct status trial_open(struct trial *t, struct simulation *sim, int64_t number) {
   *t = (struct trial){.sim = sim, .comm = &sim->grid.replica_comm, .number = number};
   struct status s = open_at_point(t);
@@ -150,11 +152,11 @@ static void write_line(struct trial *t) {
   const double simulated = (double)n_steps * t->sim->config.dt_ms / 1000;
   const double rate = ratio((double)sums[0], simulated * (double)t->sim->neurons.n);
   const double speed = ratio((double)sums[1], wall);
-  rundir_record(t->dir,
-                json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "record", "steps", "step",
-                          (json_int_t)step, "steps", (json_int_t)n_steps, "spikes", (json_int_t)sums[0],
-                          "events", (json_int_t)sums[1], "rate_hz", rate, "steps_per_second",
-                          ratio((double)n_steps, wall), "events_per_second", speed));
+  rundir_record(t->dir, json_pack("{s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "record", "steps",
+                                  "step", (json_int_t)step, "steps", (json_int_t)n_steps, "spikes",
+                                  (json_int_t)sums[0], "events", (json_int_t)sums[1], "rate_hz",
+                                  rate, "steps_per_second", ratio((double)n_steps, wall),
+                                  "events_per_second", speed));
   snprintf(t->shown, sizeof t->shown, "%.3g Hz  %.3g events/s", rate, speed);
   t->all_events += sums[1];
   t->line_step = step, t->line_time = now, t->spikes = t->events = 0;
@@ -189,7 +191,8 @@ static int64_t until_multiple(int64_t step, int64_t every) {
 enum request trial_request(const struct trial *t, double *looked) {
   const struct simulation *sim = t->sim;
   const enum request own = job_request(&sim->job);
-  if (own == REQUEST_STOP || sim->grid.replicas == 1 || t->comm->rank || seconds_now() - *looked < 1)
+  if (own == REQUEST_STOP || sim->grid.replicas == 1 || t->comm->rank ||
+      seconds_now() - *looked < 1)
     return own;
   char path[FILE_PATH];
   *looked = seconds_now();
@@ -198,7 +201,8 @@ enum request trial_request(const struct trial *t, double *looked) {
 }
 
 void trial_take(struct trial *t, const struct lif_batch *batch) {
-  const int64_t steps = t->sim->steps, every = steps / METRICS_LINES > 0 ? steps / METRICS_LINES : 1;
+  const int64_t steps = t->sim->steps,
+                every = steps / METRICS_LINES > 0 ? steps / METRICS_LINES : 1;
   t->spikes += recorder_take(&t->recorder, batch);
   t->events += batch->events;
   if (t->run->step - t->line_step >= every) write_line(t);
@@ -213,7 +217,8 @@ int64_t trial_steps_left(const struct trial *t) {
 bool trial_save_due(const struct trial *t, enum request request) {
   const int64_t step = t->run->step, every = t->sim->job.checkpoint_every;
   const bool more = step < t->sim->steps;
-  return request == REQUEST_SAVE || (more && (request == REQUEST_STOP || (every > 0 && step % every == 0)));
+  return request == REQUEST_SAVE ||
+         (more && (request == REQUEST_STOP || (every > 0 && step % every == 0)));
 }
 
 static struct status run_steps(struct trial *t, struct lif_fault *fault, bool *stopped) {
@@ -248,10 +253,10 @@ static struct status merge(struct trial *t, struct trial_result *result) {
   if (s.code) return s;
   comm_share(t->comm, &result->trace, sizeof result->trace, 0);
   result->merged = true;
-  rundir_record(t->dir,
-                json_pack("{s:s, s:I, s:I, s:s}", "record", "merged", "step",
-                          (json_int_t)result->trace.last_step + 1, "spikes",
-                          (json_int_t)result->trace.n_spikes, "spikes_digest", result->trace.spikes_digest));
+  rundir_record(t->dir, json_pack("{s:s, s:I, s:I, s:s}", "record", "merged", "step",
+                                  (json_int_t)result->trace.last_step + 1, "spikes",
+                                  (json_int_t)result->trace.n_spikes, "spikes_digest",
+                                  result->trace.spikes_digest));
   return s;
 }
 

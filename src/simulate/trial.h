@@ -1,6 +1,6 @@
-/* One trial of a simulation from its start or checkpoint to its end, in the pieces that a trial alone
- * (simulate_trial.c) and trials together (simulate_together.c) are made of. All collective over the ranks of
- * a replica. */
+/* One trial of a simulation from its start or checkpoint to its end, in the pieces that a trial
+ * alone (simulate/trial.c) and trials together (simulate/together.c) are made of. All collective
+ * over the ranks of a replica. */
 #ifndef FASCICLE_SIMULATE_TRIAL_H
 #define FASCICLE_SIMULATE_TRIAL_H
 
@@ -40,7 +40,8 @@ struct status trial_start(struct trial *t, struct lif_run *run);
 /* Steps until the end, a checkpoint or a potential that is to be recorded. */
 int64_t trial_steps_left(const struct trial *t);
 
-/* This rank's own request: a signal, the time, or another replica's stop. `looked`: when it last looked. */
+/* This rank's own request: a signal, the time, or another replica's stop.
+ * `looked`: when it last looked. */
 enum request trial_request(const struct trial *t, double *looked);
 
 /* Records a batch. */
@@ -49,8 +50,8 @@ void trial_take(struct trial *t, const struct lif_batch *batch);
 bool trial_save_due(const struct trial *t, enum request request);
 struct status trial_save(struct trial *t);
 
-/* After the last batch: merges what was recorded, or leaves it where the trial is stopped. A fault is the
- * status. */
+/* After the last batch: merges what was recorded, or leaves it where the trial is stopped.
+ * A fault is the status. */
 struct status trial_end(struct trial *t, const struct lif_fault *fault, bool stopped,
                         struct trial_result *result);
 

@@ -48,13 +48,15 @@ static struct status drop(const char *dir, int64_t first) {
 }
 
 /* Segments numbered below `end`; none is fine. */
-static struct status open_below(const char *dir, int64_t end, struct spikes_file ***segment, int *n) {
+static struct status open_below(const char *dir, int64_t end, struct spikes_file ***segment,
+                                int *n) {
   char folder[FILE_PATH], path[FILE_PATH];
   *segment = NULL, *n = 0;
   TRY(make_path(folder, dir, "trace"));
   DIR *open = opendir(folder);
   if (!open)
-    return failure(EXIT_INPUT, "%s: no such folder; `fascicle simulate --output %s` makes it", folder, dir);
+    return failure(EXIT_INPUT, "%s: no such folder; `fascicle simulate --output %s` makes it",
+                   folder, dir);
   struct status s = fine();
   for (struct dirent *entry; !s.code && (entry = readdir(open));) {
     const int64_t number = segment_number(entry->d_name);
@@ -89,11 +91,11 @@ static struct status check_end(const char *dir, int64_t first, int64_t step) {
   const struct status s = n ? spikes_complete(segment, n, &last) : fine();
   trace_close(segment, n);
   if (s.code || last == step - 1) return s;
-  return failure(
-      EXIT_USAGE,
-      "%s/trace: holds the steps up to %lld, but the checkpoint goes on from step %lld: it is another "
-      "run's; give another --output",
-      dir, (long long)last, (long long)step);
+  return failure(EXIT_USAGE,
+                 "%s/trace: holds the steps up to %lld, but the checkpoint goes on from step %lld: "
+                 "it is another "
+                 "run's; give another --output",
+                 dir, (long long)last, (long long)step);
 }
 
 struct status trace_go_on(const char *dir, int64_t first, int64_t step) {
@@ -101,15 +103,16 @@ struct status trace_go_on(const char *dir, int64_t first, int64_t step) {
   return drop(dir, first);
 }
 
-struct status trace_complete(const char *dir, struct spikes_file *const *segment, int n, int64_t *last) {
+struct status trace_complete(const char *dir, struct spikes_file *const *segment, int n,
+                             int64_t *last) {
   TRY(spikes_complete(segment, n, last));
   const int64_t saved = rundir_latest(dir);
   if (*last >= saved - 1) return fine();
-  return failure(
-      EXIT_INPUT,
-      "%s/trace: the segments of some rank end at step %lld, but the newest checkpoint is of step %lld: "
-      "segments are missing",
-      dir, (long long)*last, (long long)saved);
+  return failure(EXIT_INPUT,
+                 "%s/trace: the segments of some rank end at step %lld, but the newest checkpoint "
+                 "is of step %lld: "
+                 "segments are missing",
+                 dir, (long long)*last, (long long)saved);
 }
 
 /* Leave out what only some ranks have written. */
@@ -127,7 +130,8 @@ static void cut_ragged(struct spikes_file **segment, int *n, int64_t last) {
   }
   *n = kept;
   if (ragged)
-    log_warning("only steps up to %lld are there from all ranks; later ones are left out", (long long)last);
+    log_warning("only steps up to %lld are there from all ranks; later ones are left out",
+                (long long)last);
 }
 
 static struct status read_names(const char *dir, struct spikes_names *names, bool *found) {
@@ -143,8 +147,8 @@ static struct status read_names(const char *dir, struct spikes_names *names, boo
   return fine();
 }
 
-static struct status merge_open(struct spikes_file **segment, int *n, const char *dir, const char *provenance,
-                                bool packed, struct trace_merged *merged) {
+static struct status merge_open(struct spikes_file **segment, int *n, const char *dir,
+                                const char *provenance, bool packed, struct trace_merged *merged) {
   char path[FILE_PATH];
   struct spikes_names names = {0};
   struct spikes_file *file;
@@ -159,13 +163,15 @@ static struct status merge_open(struct spikes_file **segment, int *n, const char
   spikes_names_free(&names);
   if (!s.code) s = spikes_open(path, &file);
   if (s.code) return s;
-  merged->first_step = spikes_facts(file)->first_step, merged->last_step = spikes_facts(file)->last_step;
+  merged->first_step = spikes_facts(file)->first_step,
+  merged->last_step = spikes_facts(file)->last_step;
   memcpy(merged->spikes_digest, spikes_facts(file)->spikes_digest, sizeof merged->spikes_digest);
   spikes_close(file);
   return s;
 }
 
-struct status trace_merge(const char *dir, const char *provenance, bool packed, struct trace_merged *merged) {
+struct status trace_merge(const char *dir, const char *provenance, bool packed,
+                          struct trace_merged *merged) {
   struct spikes_file **segment;
   int n;
   *merged = (struct trace_merged){0};

@@ -31,8 +31,9 @@ struct tables {
 };
 
 static const char *type_of(const struct spikes_names *names, int64_t i) {
-  return names->type_code && names->type_code[i] < (uint32_t)names->n_types ? names->type[names->type_code[i]]
-                                                                            : "";
+  return names->type_code && names->type_code[i] < (uint32_t)names->n_types
+             ? names->type[names->type_code[i]]
+             : "";
 }
 
 static double rate(int64_t spikes, double seconds) {
@@ -98,8 +99,8 @@ static void summarise(const struct tables *t, struct trace_rates *rates) {
 static struct status read_names(const char *path, int64_t n, struct spikes_names *names) {
   const struct status s = spikes_names_read(path, names);
   if (s.code || names->n == n) return s;
-  return failure(EXIT_INPUT, "%s: /body_id has %lld entries for %lld neurons", path, (long long)names->n,
-                 (long long)n);
+  return failure(EXIT_INPUT, "%s: /body_id has %lld entries for %lld neurons", path,
+                 (long long)names->n, (long long)n);
 }
 
 struct status trace_rates(const char *dir, struct trace_rates *rates) {
@@ -108,14 +109,17 @@ struct status trace_rates(const char *dir, struct trace_rates *rates) {
     return failure(EXIT_INPUT, "%.200s...: the path is too long", dir);
   snprintf(trace, sizeof trace, "%s/trace", dir);
   if (!file_exists(path) && !file_exists(trace))
-    return failure(EXIT_INPUT, "%s: no spikes in it; give the --output folder of a `fascicle simulate`", dir);
+    return failure(EXIT_INPUT,
+                   "%s: no spikes in it; give the --output folder of a `fascicle simulate`", dir);
   if (!file_exists(path))
-    return failure(EXIT_INPUT, "%s: there is no such file; `fascicle trace merge %s` makes it", path, dir);
+    return failure(EXIT_INPUT, "%s: there is no such file; `fascicle trace merge %s` makes it",
+                   path, dir);
   struct spikes_file *file;
   struct spikes_names names;
   TRY(spikes_open(path, &file));
   const struct spikes_facts facts = *spikes_facts(file);
-  struct status s = read_names(path, facts.n_nodes, &names); /* first: so many neurons are in the file */
+  struct status s =
+      read_names(path, facts.n_nodes, &names); /* first: so many neurons are in the file */
   int64_t *count = s.code ? NULL : count_spikes(file);
   spikes_close(file);
   const struct tables t = {&names, count, facts.n_nodes,

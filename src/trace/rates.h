@@ -10,8 +10,9 @@ struct trace_rates {
   double seconds, mean_hz, highest_hz;
 };
 
-/* DIR/spikes.h5 -> DIR/rates.csv (node_id, body_id, type, spikes, rate_hz: every neuron) and
- * DIR/type_rates.csv (type, neurons, active, spikes, rate_hz: mean over the neurons of the type). */
+/* DIR/spikes.h5 -> DIR/rates.csv (node_id, body_id, type, spikes, rate_hz: every
+ * neuron) and DIR/type_rates.csv (type, neurons, active, spikes, rate_hz: mean over
+ * the neurons of the type). */
 struct status trace_rates(const char *dir, struct trace_rates *rates);
 
 #endif

@@ -15,13 +15,15 @@ static const struct usage usage = {
     .operands = "merge|rates|check DIR",
     .fewest = 2,
     .most = 2,
-    .about =
-        "The spikes of a run folder, also while the run goes on or after it died.\n\n"
-        "merge: segments in DIR/trace -> DIR/spikes.h5, one SONATA file by step and node.\n"
-        "rates: DIR/spikes.h5 -> rates.csv and type_rates.csv.\n"
-        "check: are the segments complete, in order and undamaged, and is the merged file made of them?\n\n"
-        "A run with --trials has one such folder for each trial; the verb then works on all of them.",
-    .example = "  fascicle trace merge run\n  fascicle trace rates run\n  fascicle trace check run --json"};
+    .about = "The spikes of a run folder, also while the run goes on or after it died.\n\n"
+             "merge: segments in DIR/trace -> DIR/spikes.h5, one SONATA file by step and node.\n"
+             "rates: DIR/spikes.h5 -> rates.csv and type_rates.csv.\n"
+             "check: are the segments complete, in order and undamaged, and is the merged file "
+             "made of them?\n\n"
+             "A run with --trials has one such folder for each trial; the verb then works on all "
+             "of them.",
+    .example = "  fascicle trace merge run\n  fascicle trace rates run\n  fascicle trace check run "
+               "--json"};
 
 /* ---- actions: each works on one folder and gives facts for the log and for --json ---- */
 
@@ -30,26 +32,28 @@ static bool packed; /* --packed */
 static struct status merge(const char *dir, json_t *facts) {
   struct trace_merged m;
   TRY(trace_merge(dir, NULL, packed, &m));
-  json_object_update_new(facts, json_pack("{s:I, s:I, s:I, s:s}", "spikes", (json_int_t)m.n_spikes,
-                                          "first_step", (json_int_t)m.first_step, "last_step",
-                                          (json_int_t)m.last_step, "spikes_digest", m.spikes_digest));
+  json_object_update_new(facts,
+                         json_pack("{s:I, s:I, s:I, s:s}", "spikes", (json_int_t)m.n_spikes,
+                                   "first_step", (json_int_t)m.first_step, "last_step",
+                                   (json_int_t)m.last_step, "spikes_digest", m.spikes_digest));
   return fine();
 }
 
 static struct status rates(const char *dir, json_t *facts) {
   struct trace_rates r;
   TRY(trace_rates(dir, &r));
-  json_object_update_new(facts,
-                         json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:s}", "spikes", (json_int_t)r.n_spikes,
-                                   "neurons", (json_int_t)r.n_neurons, "active", (json_int_t)r.n_active,
-                                   "seconds", r.seconds, "mean_hz", r.mean_hz, "highest_hz", r.highest_hz,
-                                   "table", "rates.csv, type_rates.csv"));
+  json_object_update_new(facts, json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:s}", "spikes",
+                                          (json_int_t)r.n_spikes, "neurons",
+                                          (json_int_t)r.n_neurons, "active", (json_int_t)r.n_active,
+                                          "seconds", r.seconds, "mean_hz", r.mean_hz, "highest_hz",
+                                          r.highest_hz, "table", "rates.csv, type_rates.csv"));
   return fine();
 }
 
-/* Every segment in itself, then all of them as one whole. Spikes up to the last step that all ranks hold. */
-static struct status check_segments(const char *dir, struct spikes_file **segment, int n, int64_t *last,
-                                    int64_t *spikes) {
+/* Every segment in itself, then all of them as one whole. Spikes up to the last
+ * step that all ranks hold. */
+static struct status check_segments(const char *dir, struct spikes_file **segment, int n,
+                                    int64_t *last, int64_t *spikes) {
   TRY(trace_complete(dir, segment, n, last));
   *spikes = 0;
   for (int i = 0; i < n; i++) {
@@ -71,11 +75,12 @@ static struct status check_merged(const char *dir, int64_t last, int64_t spikes,
   struct status s = spikes_verify(file);
   const struct spikes_facts *f = spikes_facts(file);
   if (!s.code && (spikes_number(file) != spikes || f->last_step != last))
-    s = failure(
-        EXIT_INPUT,
-        "%s: holds %lld spikes up to step %lld, its segments %lld up to %lld; `fascicle trace merge` makes "
-        "it anew",
-        path, (long long)spikes_number(file), (long long)f->last_step, (long long)spikes, (long long)last);
+    s = failure(EXIT_INPUT,
+                "%s: holds %lld spikes up to step %lld, its segments %lld up to %lld; `fascicle "
+                "trace merge` makes "
+                "it anew",
+                path, (long long)spikes_number(file), (long long)f->last_step, (long long)spikes,
+                (long long)last);
   if (!s.code) json_object_set_new(facts, "spikes_digest", json_string(f->spikes_digest));
   spikes_close(file);
   return s;
@@ -89,8 +94,8 @@ static struct status check(const char *dir, json_t *facts) {
   const struct status s = check_segments(dir, segment, n, &last, &spikes);
   trace_close(segment, n);
   TRY(s);
-  json_object_update_new(facts, json_pack("{s:i, s:I, s:I}", "segments", n, "spikes", (json_int_t)spikes,
-                                          "last_step", (json_int_t)last));
+  json_object_update_new(facts, json_pack("{s:i, s:I, s:I}", "segments", n, "spikes",
+                                          (json_int_t)spikes, "last_step", (json_int_t)last));
   return check_merged(dir, last, spikes, facts);
 }
 
@@ -151,7 +156,8 @@ static struct status run(struct comm *world, int argc, char **argv) {
   TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, operand));
   int action = 0;
   while (action < 3 && strcmp(operand[0], actions[action].word)) action++;
-  if (action == 3) return failure(EXIT_USAGE, "trace %s: it must be merge, rates or check", operand[0]);
+  if (action == 3)
+    return failure(EXIT_USAGE, "trace %s: it must be merge, rates or check", operand[0]);
   TRY(watch_start(watchdog));
   watchdog_pause("trace");
   const struct status s = world->rank == 0 ? act_on_all(action, operand[1], as_json) : fine();

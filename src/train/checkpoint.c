@@ -1,4 +1,4 @@
-/* Writing, and the meta text. Reading stands in train_restore.c. */
+/* Writing, and the meta text. Reading stands in train/restore.c. */
 #include "checkpoint.h"
 #include "io/hdf5/fields.h"
 #include "core/mem.h"
@@ -9,7 +9,8 @@
 #include <string.h>
 
 const struct block_form block_forms[MODEL_BLOCKS] = {
-    {"edge/theta", BY_EDGE, "trainable scalar of each edge, file order; value = theta in_degree^(-1/2)"},
+    {"edge/theta", BY_EDGE,
+     "trainable scalar of each edge, file order; value = theta in_degree^(-1/2)"},
     {"node/rho", BY_NODE, "trainable leak of each neuron, row order; leak = 1 / (1 + exp(-rho))"},
     {"node/bias", BY_NODE, "bias of each neuron, row order"},
     {"adapter/embedding", SHARED, "token by column"},
@@ -34,7 +35,9 @@ struct field block_field(const struct rnn *rnn, int block, int kind, char name[B
   case BY_EDGE:
     f.n_global = n->facts.n_edges, f.first = n->share.first_edge, f.n_local = n->share.n_edges;
     break;
-  case BY_NODE: f.n_global = n->facts.n_nodes, f.first = n->share.first, f.n_local = n->share.n_own; break;
+  case BY_NODE:
+    f.n_global = n->facts.n_nodes, f.first = n->share.first, f.n_local = n->share.n_own;
+    break;
   case BY_INPUT:
     f.n_global = n->input.n, f.first = n->input.first, f.n_local = n->input.n_own;
     f.width = rnn->shape.embedding + 1;
@@ -82,13 +85,14 @@ void edges_from_file(const struct network *network, const float *from, float *to
 static char *meta_text(const struct rnn *rnn, const struct train_identity *id,
                        const struct progress_of_training *p) {
   const struct connectome_facts *facts = &rnn->network->facts;
-  json_t *meta = json_pack("{s:I, s:o, s:I, s:f, s:I, s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:I}", "step",
-                           (json_int_t)p->step, "best", isfinite(p->best) ? json_real(p->best) : json_null(),
-                           "best_step", (json_int_t)p->best_step, "loss_sum", p->loss_sum, "loss_steps",
-                           (json_int_t)p->loss_steps, "graph", id->graph, "graph_digest", facts->graph_digest,
-                           "order_digest", facts->order_digest, "corpus", id->corpus, "corpus_sha256",
-                           id->corpus_sha256, "vocabulary", id->vocabulary->n, "nodes",
-                           (json_int_t)facts->n_nodes, "edges", (json_int_t)facts->n_edges);
+  json_t *meta =
+      json_pack("{s:I, s:o, s:I, s:f, s:I, s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:I}", "step",
+                (json_int_t)p->step, "best", isfinite(p->best) ? json_real(p->best) : json_null(),
+                "best_step", (json_int_t)p->best_step, "loss_sum", p->loss_sum, "loss_steps",
+                (json_int_t)p->loss_steps, "graph", id->graph, "graph_digest", facts->graph_digest,
+                "order_digest", facts->order_digest, "corpus", id->corpus, "corpus_sha256",
+                id->corpus_sha256, "vocabulary", id->vocabulary->n, "nodes",
+                (json_int_t)facts->n_nodes, "edges", (json_int_t)facts->n_edges);
   if (!meta) DIE(EXIT_RUNTIME, "cannot describe the checkpoint in JSON: is a path not UTF-8?");
   json_object_set_new(meta, "config", train_config_json(id->config));
   if (id->provenance) json_object_set(meta, "provenance", (json_t *)id->provenance);
@@ -98,7 +102,8 @@ static char *meta_text(const struct rnn *rnn, const struct train_identity *id,
 }
 
 static struct status no_meta(const char *path) {
-  return failure(EXIT_INPUT, "%s: its description is not that of a training checkpoint; it is damaged", path);
+  return failure(EXIT_INPUT,
+                 "%s: its description is not that of a training checkpoint; it is damaged", path);
 }
 
 /* Counts that a run can have come to, and sums that can go on. */
@@ -118,19 +123,19 @@ static struct status read_meta(const char *path, struct train_meta *m) {
   m->corpus = json_string_value(json_object_get(j, "corpus"));
   m->corpus_sha256 = json_string_value(json_object_get(j, "corpus_sha256"));
   const json_t *best = json_object_get(j, "best");
-  m->progress =
-      (struct progress_of_training){.step = json_integer_value(json_object_get(j, "step")),
-                                    .best = json_is_number(best) ? json_number_value(best) : INFINITY,
-                                    .best_step = json_integer_value(json_object_get(j, "best_step")),
-                                    .loss_sum = json_number_value(json_object_get(j, "loss_sum")),
-                                    .loss_steps = json_integer_value(json_object_get(j, "loss_steps"))};
+  m->progress = (struct progress_of_training){
+      .step = json_integer_value(json_object_get(j, "step")),
+      .best = json_is_number(best) ? json_number_value(best) : INFINITY,
+      .best_step = json_integer_value(json_object_get(j, "best_step")),
+      .loss_sum = json_number_value(json_object_get(j, "loss_sum")),
+      .loss_steps = json_integer_value(json_object_get(j, "loss_steps"))};
   const bool whole = json_is_object(m->config) && m->graph && m->graph_digest && m->order_digest &&
                      m->corpus && m->corpus_sha256 && can_be(&m->progress);
   return whole ? fine() : no_meta(path);
 }
 
-struct status train_checkpoint_open(const struct comm *world, const char *path, struct fields_file **file,
-                                    struct train_meta *meta) {
+struct status train_checkpoint_open(const struct comm *world, const char *path,
+                                    struct fields_file **file, struct train_meta *meta) {
   *meta = (struct train_meta){0};
   TRY(fields_open(world, path, TRAIN_CHECKPOINT, file, &meta->text));
   return read_meta(path, meta);
@@ -159,7 +164,8 @@ static void add_field(struct writing *w, struct field field, void *owned) {
   w->owned[w->n++] = owned;
 }
 
-static void add_block(struct writing *w, struct rnn *rnn, int block, int kind, bool writes, bool leads) {
+static void add_block(struct writing *w, struct rnn *rnn, int block, int kind, bool writes,
+                      bool leads) {
   struct field f = block_field(rnn, block, kind, w->name[w->n]);
   const int64_t n = rnn->at.at[block + 1] - rnn->at.at[block];
   float *host = NEW(float, n);
@@ -209,20 +215,22 @@ static void add_carried(struct writing *w, struct rnn *rnn, int64_t batch, const
   mem_free(all), mem_free(counts);
   add_field(
       w,
-      (struct field){.name = CARRIED_STATE,
-                     .type = F_F32,
-                     .n_global = n->facts.n_nodes,
-                     .first = n->share.first,
-                     .n_local = writes ? n_own : 0,
-                     .width = (int)batch,
-                     .data = rows,
-                     .unit = "1",
-                     .about = "state of each neuron (row order) at the end of the last window, by sample"},
+      (struct field){
+          .name = CARRIED_STATE,
+          .type = F_F32,
+          .n_global = n->facts.n_nodes,
+          .first = n->share.first,
+          .n_local = writes ? n_own : 0,
+          .width = (int)batch,
+          .data = rows,
+          .unit = "1",
+          .about = "state of each neuron (row order) at the end of the last window, by sample"},
       rows);
 }
 
 /* A model with a value that is not finite is no checkpoint: it would push the good ones out. */
-static struct status all_finite(const struct comm *world, const struct writing *w, const char *path) {
+static struct status all_finite(const struct comm *world, const struct writing *w,
+                                const char *path) {
   int64_t bad = 0;
   for (int f = 0; f < w->n; f++) {
     if (w->field[f].type != F_F32) continue;
@@ -239,14 +247,16 @@ static struct status all_finite(const struct comm *world, const struct writing *
 
 struct status train_checkpoint_write(const struct comm *world, const char *path, struct rnn *rnn,
                                      const struct train_identity *id,
-                                     const struct progress_of_training *progress, const float *carried) {
+                                     const struct progress_of_training *progress,
+                                     const float *carried) {
   const bool writes = rnn->grid->replica == 0, leads = world->rank == 0;
   struct writing *w = NEW_ZERO(struct writing, 1);
   for (int kind = 0; kind < 3; kind++)
     for (int b = 0; b < MODEL_BLOCKS; b++) add_block(w, rnn, b, kind, writes, leads);
   add_list(w, NODE_OF_ROW, rnn->network->node_of_row, rnn->network->facts.n_nodes, leads,
            "node id of each row of the graph used");
-  add_list(w, VOCABULARY, id->vocabulary->code, id->vocabulary->n, leads, "Unicode code point of each token");
+  add_list(w, VOCABULARY, id->vocabulary->code, id->vocabulary->n, leads,
+           "Unicode code point of each token");
   if (carried) add_carried(w, rnn, id->config->batch, carried, writes);
   char *meta = meta_text(rnn, id, progress);
   struct status s = all_finite(world, w, path);

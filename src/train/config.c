@@ -86,12 +86,15 @@ static void optim_keys_of(struct optim_config *o, struct key keys[N_OPTIM_KEYS])
   memcpy(keys, all, sizeof all);
 }
 
-static struct status read_keys(const json_t *json, const char *where, const struct key *keys, int n) {
+static struct status read_keys(const json_t *json, const char *where, const struct key *keys,
+                               int n) {
   for (int i = 0; i < n; i++) {
     const struct key *k = &keys[i];
     if (!k->to) continue;
     switch (k->kind) {
-    case WHOLE: TRY(json_take_int(json, where, k->name, (int64_t)k->low, (int64_t)k->high, k->to)); break;
+    case WHOLE:
+      TRY(json_take_int(json, where, k->name, (int64_t)k->low, (int64_t)k->high, k->to));
+      break;
     case REAL: TRY(json_take_real(json, where, k->name, k->low, k->high, k->to)); break;
     case FLAG: TRY(json_take_flag(json, where, k->name, k->to)); break;
     }
@@ -112,8 +115,8 @@ static void write_keys(json_t *json, const struct key *keys, int n) {
 
 /* ---- reading ---- */
 
-static const char *const schedule_names[] = {"constant", "cosine"}, *const precision_names[] = {"fp32",
-                                                                                                "mixed"};
+static const char *const schedule_names[] = {"constant", "cosine"}, *const precision_names[] = {
+                                                                        "fp32", "mixed"};
 
 /* One of two words; *chosen keeps its value where the key is absent. */
 static struct status take_word(const json_t *json, const char *where, const char *key,
@@ -125,8 +128,8 @@ static struct status take_word(const json_t *json, const char *where, const char
       *chosen = i;
       return fine();
     }
-  return failure(EXIT_USAGE, "%s: \"%s\" is \"%s\"; it must be %s or %s", where, key, word, names[0],
-                 names[1]);
+  return failure(EXIT_USAGE, "%s: \"%s\" is \"%s\"; it must be %s or %s", where, key, word,
+                 names[0], names[1]);
 }
 
 static struct status read_optimizer(const json_t *json, const char *above, struct optim_config *o) {
@@ -144,7 +147,8 @@ static struct status read_optimizer(const json_t *json, const char *above, struc
   return fine();
 }
 
-struct status train_config_read(const json_t *json, const char *where, struct train_config *config) {
+struct status train_config_read(const json_t *json, const char *where,
+                                struct train_config *config) {
   *config = train_config_defaults();
   struct key keys[N_KEYS];
   keys_of(config, keys);
@@ -166,7 +170,8 @@ json_t *train_config_json(const struct train_config *config) {
   json_t *json = json_object(), *optimizer = json_object();
   write_keys(json, keys, N_KEYS);
   write_keys(optimizer, optim_keys, N_OPTIM_KEYS);
-  json_object_set_new(optimizer, "schedule", json_string(schedule_names[config->optimizer.schedule]));
+  json_object_set_new(optimizer, "schedule",
+                      json_string(schedule_names[config->optimizer.schedule]));
   json_object_set_new(json, "precision", json_string(precision_names[config->precision]));
   json_object_set_new(json, "optimizer", optimizer);
   return json;
@@ -180,29 +185,33 @@ static bool among(const char *key, const char *const *keys, size_t n) {
   return false;
 }
 
-/* With carried states a sample's place in the text follows from batch, window and the training part. */
+/* With carried states a sample's place in the text follows from batch, window
+ * and the training part. */
 static bool must_stay(const char *key, bool carries) {
-  static const char *const always[] = {"embedding",    "n_input",         "n_output", "normalize",
-                                       "frozen_edges", "text_characters", "seed",     "carry_state"};
+  static const char *const always[] = {"embedding", "n_input",      "n_output",
+                                       "normalize", "frozen_edges", "text_characters",
+                                       "seed",      "carry_state"};
   static const char *const carried[] = {"batch", "steps_per_window", "validation_fraction"};
   return among(key, always, sizeof always / sizeof *always) ||
          (carries && among(key, carried, sizeof carried / sizeof *carried));
 }
 
-static struct status compare_value(const char *key, const json_t *before, const json_t *now, bool fixed,
-                                   void (*say)(const char *change)) {
+static struct status compare_value(const char *key, const json_t *before, const json_t *now,
+                                   bool fixed, void (*say)(const char *change)) {
   if (json_equal(before, now)) return fine();
   char *from = before ? json_line(before) : strdup("absent"), *to = json_line(now), line[512];
   snprintf(line, sizeof line, "%s: %s -> %s", key, from, to);
   free(from), free(to);
   if (fixed)
     return failure(EXIT_USAGE,
-                   "\"%s\": a resumed run cannot change it; start a new run with another --output", line);
+                   "\"%s\": a resumed run cannot change it; start a new run with another --output",
+                   line);
   say(line);
   return fine();
 }
 
-struct status train_config_compare(const json_t *before, const json_t *now, void (*say)(const char *change)) {
+struct status train_config_compare(const json_t *before, const json_t *now,
+                                   void (*say)(const char *change)) {
   const bool carries = json_is_true(json_object_get(now, "carry_state"));
   const char *key;
   json_t *value;

@@ -1,5 +1,6 @@
-/* The configuration of a training run. Defaults are the reference recipe: 64 characters a window, 2
- * microsteps a character, 32 windows a step, AdamW with 3e-4 for the core and 1e-3 for the adapters. */
+/* The configuration of a training run. Defaults are the reference recipe: 64 characters a
+ * window, 2 microsteps a character, 32 windows a step, AdamW with 3e-4 for the core and
+ * 1e-3 for the adapters. */
 #ifndef FASCICLE_TRAIN_CONFIG_H
 #define FASCICLE_TRAIN_CONFIG_H
 
@@ -8,7 +9,7 @@
 
 enum schedule { SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 
-enum precision { PRECISION_FP32, PRECISION_MIXED }; /* mixed: see recur_backend.h */
+enum precision { PRECISION_FP32, PRECISION_MIXED }; /* mixed: see contract/recurrence.h */
 
 struct optim_config {
   double lr_edges;    /* edges, leak, bias */
@@ -45,9 +46,10 @@ struct status train_config_read(const json_t *json, const char *where, struct tr
 /* All keys with their values: what config.json holds. A new reference. */
 json_t *train_config_json(const struct train_config *config);
 
-/* What a resumed run has changed against its checkpoint, both as train_config_json: EXIT_USAGE where the
- * parameters would not fit or mean something else, else each other change as "key: old -> new"
- * handed to `say`. */
-struct status train_config_compare(const json_t *before, const json_t *now, void (*say)(const char *change));
+/* What a resumed run has changed against its checkpoint, both as train_config_json: EXIT_USAGE
+ * where the parameters would not fit or mean something else, else each other change as "key: old
+ * -> new" handed to `say`. */
+struct status train_config_compare(const json_t *before, const json_t *now,
+                                   void (*say)(const char *change));
 
 #endif

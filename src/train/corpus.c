@@ -6,10 +6,11 @@
 
 static struct status long_enough(const char *path, const char *part, int64_t have, int64_t T) {
   if (have >= text_shortest(T)) return fine();
-  return failure(EXIT_INPUT,
-                 "%s: %lld characters for %s, but windows of %lld need at least %lld; use a longer text or "
-                 "smaller steps_per_window",
-                 path, (long long)have, part, (long long)T, (long long)text_shortest(T));
+  return failure(
+      EXIT_INPUT,
+      "%s: %lld characters for %s, but windows of %lld need at least %lld; use a longer text or "
+      "smaller steps_per_window",
+      path, (long long)have, part, (long long)T, (long long)text_shortest(T));
 }
 
 int64_t corpus_used(const struct train_config *config, int64_t n) {
@@ -21,7 +22,8 @@ int64_t corpus_trained(const struct train_config *config, int64_t used) {
   return (int64_t)((1 - config->validation_fraction) * (double)used + 1e-6);
 }
 
-static struct status cut(const char *path, const struct train_config *config, int64_t n, struct corpus *c) {
+static struct status cut(const char *path, const struct train_config *config, int64_t n,
+                         struct corpus *c) {
   c->n_train = corpus_trained(config, n);
   c->n_validation = n - c->n_train;
   c->validation = c->token + c->n_train;
@@ -30,8 +32,8 @@ static struct status cut(const char *path, const struct train_config *config, in
   return long_enough(path, "validation", c->n_validation, config->steps_per_window);
 }
 
-struct status corpus_open(const struct comm *world, const char *path, const struct train_config *config,
-                          struct corpus *c) {
+struct status corpus_open(const struct comm *world, const char *path,
+                          const struct train_config *config, struct corpus *c) {
   struct text text;
   *c = (struct corpus){0};
   TRY(text_read(world, path, &text));
@@ -65,13 +67,13 @@ static int64_t stream_place(const struct corpus *c, const struct train_config *c
   return (sample * c->n_train / config->batch + step * T) % starts;
 }
 
-void corpus_windows(const struct corpus *c, const struct train_config *config, int64_t step, int64_t first,
-                    int n, int32_t *token, int32_t *target) {
+void corpus_windows(const struct corpus *c, const struct train_config *config, int64_t step,
+                    int64_t first, int n, int32_t *token, int32_t *target) {
   const int64_t T = config->steps_per_window;
   for (int b = 0; b < n; b++) {
     const int64_t start = config->carry_state ? stream_place(c, config, step, first + b)
-                                              : text_window((uint64_t)config->seed, PURPOSE_WINDOW, step,
-                                                            first + b, c->n_train, T);
+                                              : text_window((uint64_t)config->seed, PURPOSE_WINDOW,
+                                                            step, first + b, c->n_train, T);
     corpus_window(c->token, start, (int)T, b, n, token, target);
   }
 }

@@ -1,4 +1,5 @@
-/* The text of a run: its tokens, cut into training and validation, and the windows drawn from it. */
+/* The text of a run: its tokens, cut into training and validation, and the
+ * windows drawn from it. */
 #ifndef FASCICLE_CORPUS_H
 #define FASCICLE_CORPUS_H
 
@@ -13,17 +14,20 @@ struct corpus {
   const int32_t *validation;
 };
 
-/* Every rank reads the same. Agreed: EXIT_INPUT when the text is not UTF-8 or too short for a window. */
-struct status corpus_open(const struct comm *world, const char *path, const struct train_config *config,
-                          struct corpus *corpus);
+/* Every rank reads the same. Agreed: EXIT_INPUT when the text is not UTF-8 or
+ * too short for a window. */
+struct status corpus_open(const struct comm *world, const char *path,
+                          const struct train_config *config, struct corpus *corpus);
 void corpus_free(struct corpus *corpus);
 
-/* Of a text of n characters: how many are used, and how many of these, the first, are trained on. */
+/* Of a text of n characters: how many are used, and how many of these, the
+ * first, are trained on. */
 int64_t corpus_used(const struct train_config *config, int64_t n);
 int64_t corpus_trained(const struct train_config *config, int64_t used);
 
-/* Samples [first, first + n) of training step `step`: token, target [T][n]. Windows start anywhere, with
- * replacement; with carried states sample s reads the text on from its own place, s n_train / batch. */
+/* Samples [first, first + n) of training step `step`: token, target [T][n]. Windows start
+ * anywhere, with replacement; with carried states sample s reads the text on from its own
+ * place, s n_train / batch. */
 void corpus_windows(const struct corpus *corpus, const struct train_config *config, int64_t step,
                     int64_t first, int n, int32_t *token, int32_t *target);
 

@@ -25,7 +25,8 @@ static struct lanes lanes_init(struct rnn *rnn, int64_t batch) {
 }
 
 static void clear_targets(struct lanes *l) {
-  for (int64_t i = 0; i < (int64_t)l->rnn->shape.steps * l->rnn->shape.batch; i++) l->target[i] = -1;
+  for (int64_t i = 0; i < (int64_t)l->rnn->shape.steps * l->rnn->shape.batch; i++)
+    l->target[i] = -1;
 }
 
 static void score(struct lanes *l) {
@@ -48,7 +49,8 @@ static struct evaluation lanes_end(struct lanes *l, const struct comm *world) {
 }
 
 struct evaluation evaluate_windows(struct rnn *rnn, const struct comm *world, int64_t batch,
-                                   const int32_t *text, int64_t n_text, uint64_t seed, int64_t n_windows) {
+                                   const int32_t *text, int64_t n_text, uint64_t seed,
+                                   int64_t n_windows) {
   struct lanes l = lanes_init(rnn, batch);
   const int T = rnn->shape.steps, B = rnn->shape.batch;
   for (int64_t round = 0; round * batch < n_windows; round++) {
@@ -74,7 +76,8 @@ struct evaluation evaluate_whole(struct rnn *rnn, const struct comm *world, int6
   for (int64_t done = 0; done < longest; done += T) {
     clear_targets(&l);
     for (int b = 0; b < B; b++) {
-      const int64_t lane = l.first + b, from = scored * lane / n_lanes, to = scored * (lane + 1) / n_lanes;
+      const int64_t lane = l.first + b, from = scored * lane / n_lanes,
+                    to = scored * (lane + 1) / n_lanes;
       const int64_t start = from > EVALUATION_LEAD ? from - EVALUATION_LEAD : 0;
       for (int64_t t = 0; t < T; t++) {
         const int64_t at = start + done + t;

@@ -25,7 +25,8 @@ static void multiply(const struct network *n, const float *value, const double *
 /* x <- V x / |V x| over all parts; returns |V x|, 0 when nothing is left. */
 static double iterate(const struct network *n, const float *value, double *x, double *y) {
   multiply(n, value, x, y);
-  double *all = comm_gather_varied(&n->grid->replica_comm, y, n->graph.n_own, sizeof *all, NULL), squares = 0;
+  double *all = comm_gather_varied(&n->grid->replica_comm, y, n->graph.n_own, sizeof *all, NULL),
+         squares = 0;
   for (gidx row = 0; row < n->graph.n_global; row++) squares += all[row] * all[row];
   const double norm = sqrt(squares);
   for (gidx row = 0; row < n->graph.n_global; row++) x[row] = norm > 0 ? all[row] / norm : 0;
@@ -33,9 +34,9 @@ static double iterate(const struct network *n, const float *value, double *x, do
   return norm;
 }
 
-/* The largest growth of V x over many products, V from `value` (host, near then far): an estimate of the
- * spectral radius by power iteration, also where the dominant eigenvalues are a complex pair. Collective over
- * the ranks of one replica. */
+/* The largest growth of V x over many products, V from `value` (host, near then far): an estimate
+ * of the spectral radius by power iteration, also where the dominant eigenvalues are a complex
+ * pair. Collective over the ranks of one replica. */
 static double spectral_radius(const struct network *network, const float *value) {
   enum { WARM = 30, MEASURED = 30 };
   const int64_t N = network->facts.n_nodes;
@@ -70,12 +71,14 @@ static void fill_edge(void *self, eidx at, lidx source, lidx target, eidx in_fil
   (void)in_file;
   const struct rng_block draw = rng_draw(f->seed, (uint32_t)network_node(n, source),
                                          (uint32_t)network_node(n, target), 0, PURPOSE_EDGE);
-  block(f, MODEL_EDGES)[at] = f->config->frozen_edges ? (draw.v[0] & 1 ? 1.0f : -1.0f)
-                                                      : (float)(rng_normal(draw) * f->config->init_scale);
+  block(f, MODEL_EDGES)[at] = f->config->frozen_edges
+                                  ? (draw.v[0] & 1 ? 1.0f : -1.0f)
+                                  : (float)(rng_normal(draw) * f->config->init_scale);
 }
 
 /* Uniform in +-1/sqrt(fan_in), by (a, b, purpose). */
-static float uniform(const struct filling *f, uint32_t a, uint32_t b, uint32_t purpose, double fan_in) {
+static float uniform(const struct filling *f, uint32_t a, uint32_t b, uint32_t purpose,
+                     double fan_in) {
   const struct rng_block draw = rng_draw(f->seed, a, b, 0, purpose);
   return (float)((2 * rng_unit(draw.v[0], draw.v[1]) - 1) / sqrt(fan_in));
 }
@@ -95,16 +98,18 @@ static void fill_adapters(const struct filling *f) {
     for (int w = 0; w < W; w++)
       block(f, MODEL_EMBEDDING)[(int64_t)v * W + w] =
           (float)rng_normal(rng_draw(f->seed, (uint32_t)v, (uint32_t)w, 0, PURPOSE_EMBEDDING));
-    block(f, MODEL_READOUT_BIAS)[v] = uniform(f, (uint32_t)v, 0, PURPOSE_READOUT_BIAS, (double)n->output.n);
+    block(f, MODEL_READOUT_BIAS)[v] =
+        uniform(f, (uint32_t)v, 0, PURPOSE_READOUT_BIAS, (double)n->output.n);
   }
   for (lidx i = 0; i < n->input.n_own; i++)
     for (int w = 0; w <= W; w++)
-      block(f, MODEL_PROJECTION)[(int64_t)i * (W + 1) + w] =
-          uniform(f, (uint32_t)network_node(n, n->input.own[i]), (uint32_t)w, PURPOSE_PROJECTION, W);
+      block(f, MODEL_PROJECTION)[(int64_t)i * (W + 1) + w] = uniform(
+          f, (uint32_t)network_node(n, n->input.own[i]), (uint32_t)w, PURPOSE_PROJECTION, W);
   for (lidx o = 0; o < n->output.n_own; o++)
     for (int v = 0; v < V; v++)
-      block(f, MODEL_READOUT)[(int64_t)o * V + v] = uniform(
-          f, (uint32_t)network_node(n, n->output.own[o]), (uint32_t)v, PURPOSE_READOUT, (double)n->output.n);
+      block(f, MODEL_READOUT)[(int64_t)o * V + v] =
+          uniform(f, (uint32_t)network_node(n, n->output.own[o]), (uint32_t)v, PURPOSE_READOUT,
+                  (double)n->output.n);
 }
 
 /* v = c theta, as the recurrence holds it. */

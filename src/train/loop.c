@@ -20,7 +20,8 @@ struct step_result {
 /* Gives a step to the backend, which may work on it while the host goes on. */
 static void queue_step(struct training *t) {
   const struct train_config *c = &t->config;
-  corpus_windows(&t->corpus, c, t->queued, t->first_sample, t->rnn.shape.batch, t->token, t->target);
+  corpus_windows(&t->corpus, c, t->queued, t->first_sample, t->rnn.shape.batch, t->token,
+                 t->target);
   if (!c->carry_state) rnn_cold(&t->rnn);
   rnn_forward(&t->rnn, t->token);
   rnn_loss(&t->rnn, t->target, 1.0 / (double)(c->batch * c->steps_per_window));
@@ -35,9 +36,11 @@ static void queue_step(struct training *t) {
 /* Loss and requests ride in one exchange. */
 static struct step_result share_result(struct training *t, const struct model_figures *figures) {
   const enum request mine = job_request(t->job);
-  double sums[3] = {t->grid.part == 0 ? figures->nats : 0, mine == REQUEST_SAVE, mine == REQUEST_STOP};
+  double sums[3] = {t->grid.part == 0 ? figures->nats : 0, mine == REQUEST_SAVE,
+                    mine == REQUEST_STOP};
   comm_sum_f64(t->world, sums, 3);
-  return (struct step_result){.loss = sums[0] / (double)(t->config.batch * t->config.steps_per_window),
+  return (struct step_result){.loss =
+                                  sums[0] / (double)(t->config.batch * t->config.steps_per_window),
                               .norm = sqrt(figures->squares),
                               .request = sums[2] > 0   ? REQUEST_STOP
                                          : sums[1] > 0 ? REQUEST_SAVE
@@ -48,14 +51,15 @@ static struct status not_finite(const struct training *t, int64_t step, const ch
   const bool saved = t->last_checkpoint[0] != 0;
   return failure(EXIT_RUNTIME, "step %lld: %s; %s%.700s%s a lower learning rate or init_scale",
                  (long long)step, what,
-                 saved ? "the last good checkpoint is " : "no checkpoint was written yet", t->last_checkpoint,
-                 saved ? "; go on from there with" : "; start again with");
+                 saved ? "the last good checkpoint is " : "no checkpoint was written yet",
+                 t->last_checkpoint, saved ? "; go on from there with" : "; start again with");
 }
 
 static struct status check_finite(const struct training *t, const struct step_result *r) {
   char what[128];
   if (isfinite(r->loss) && isfinite(r->norm)) return fine();
-  snprintf(what, sizeof what, "the loss is not finite (loss %g, gradient norm %g)", r->loss, r->norm);
+  snprintf(what, sizeof what, "the loss is not finite (loss %g, gradient norm %g)", r->loss,
+           r->norm);
   return not_finite(t, t->done.step + 1, what);
 }
 
@@ -76,20 +80,22 @@ static struct status settle(struct training *t, struct step_result *r) {
 static void record_step(struct training *t, const struct step_result *r) {
   const struct train_config *c = &t->config;
   const struct activity activity = rnn_activity(&t->rnn, t->world);
-  const double factor = optim_factor(&c->optimizer, t->done.step - 1, c->train_steps), now = seconds_now();
+  const double factor = optim_factor(&c->optimizer, t->done.step - 1, c->train_steps),
+               now = seconds_now();
   const double loss = t->done.loss_sum / (double)t->done.loss_steps;
   const double steps = (double)(t->done.step - t->recorded_step) / (now - t->recorded_at);
   const double edges = steps * (double)t->network.facts.n_edges * (double)c->batch *
                        (double)(c->steps_per_window * c->microsteps);
   rundir_record(&t->dir,
-                json_pack("{s:s, s:I, s:o, s:o, s:f, s:f, s:f, s:o, s:o, s:f, s:f, s:I, s:I}", "record",
-                          "step", "step", (json_int_t)t->done.step, "loss", json_finite(loss), "bits",
-                          json_finite(loss / log(2)), "gradient_norm", r->norm, "lr_edges",
-                          factor * c->optimizer.lr_edges, "lr_adapters", factor * c->optimizer.lr_adapters,
-                          "saturated", json_finite(activity.saturated), "mean_leak",
-                          json_finite(activity.mean_leak), "steps_per_s", steps, "edges_per_s", edges,
-                          "sent_bytes_per_step", (json_int_t)rnn_sent_bytes(&t->rnn), "peak_bytes",
-                          (json_int_t)t->job->backend->peak()));
+                json_pack("{s:s, s:I, s:o, s:o, s:f, s:f, s:f, s:o, s:o, s:f, s:f, s:I, s:I}",
+                          "record", "step", "step", (json_int_t)t->done.step, "loss",
+                          json_finite(loss), "bits", json_finite(loss / log(2)), "gradient_norm",
+                          r->norm, "lr_edges", factor * c->optimizer.lr_edges, "lr_adapters",
+                          factor * c->optimizer.lr_adapters, "saturated",
+                          json_finite(activity.saturated), "mean_leak",
+                          json_finite(activity.mean_leak), "steps_per_s", steps, "edges_per_s",
+                          edges, "sent_bytes_per_step", (json_int_t)rnn_sent_bytes(&t->rnn),
+                          "peak_bytes", (json_int_t)t->job->backend->peak()));
   t->done.loss_sum = 0, t->done.loss_steps = 0;
   t->recorded_at = now, t->recorded_step = t->done.step;
 }
@@ -111,29 +117,30 @@ static struct status save(struct training *t) {
 static struct evaluation measure(struct training *t) {
   const struct train_config *c = &t->config;
   if (t->carried) rnn_get_start(&t->rnn, t->carried);
-  const struct evaluation e = evaluate_windows(&t->rnn, t->world, c->batch, t->corpus.validation,
-                                               t->corpus.n_validation, (uint64_t)c->seed, c->eval_windows);
+  const struct evaluation e =
+      evaluate_windows(&t->rnn, t->world, c->batch, t->corpus.validation, t->corpus.n_validation,
+                       (uint64_t)c->seed, c->eval_windows);
   if (t->carried) rnn_set_start(&t->rnn, t->carried);
   return e;
 }
 
-/* A better model is kept at once: its checkpoint is written again when it stands already, now with the record
- * in it. */
+/* A better model is kept at once: its checkpoint is written again when it stands already, now
+ * with the record in it. */
 static struct status evaluate_and_keep(struct training *t) {
   const double started = seconds_now();
   const struct evaluation e = measure(t);
   if (!isfinite(e.nats)) return not_finite(t, t->done.step, "the validation loss is not finite");
   const bool better = e.nats < t->done.best;
   rundir_record(&t->dir, json_pack("{s:s, s:I, s:f, s:f, s:I, s:b}", "record", "evaluation", "step",
-                                   (json_int_t)t->done.step, "loss", e.nats, "bits", e.bits, "characters",
-                                   (json_int_t)e.characters, "best", better));
+                                   (json_int_t)t->done.step, "loss", e.nats, "bits", e.bits,
+                                   "characters", (json_int_t)e.characters, "best", better));
   if (better) {
     t->done.best = e.nats, t->done.best_step = t->done.step;
     TRY(save(t));
     TRY(rundir_best(t->world, &t->dir, t->done.step));
   }
-  log_line("step %lld: validation %.4f nats, %.4f bits a character%s", (long long)t->done.step, e.nats,
-           e.bits, better ? " (best so far)" : "");
+  log_line("step %lld: validation %.4f nats, %.4f bits a character%s", (long long)t->done.step,
+           e.nats, e.bits, better ? " (best so far)" : "");
   const double spent = seconds_now() - started;
   t->recorded_at += spent; /* steps per second are those of training */
   return fine();
@@ -146,8 +153,10 @@ static bool due(int64_t step, int64_t every, int64_t last) {
 /* Does step `step` end with something that must see all of it? */
 static bool ends_with_more(const struct training *t, int64_t step) {
   const struct train_config *c = &t->config;
-  return due(step, c->log_every, c->train_steps) || due(step, c->checkpoint_every, c->train_steps) ||
-         (t->corpus.n_validation > 0 && due(step, c->eval_every, c->train_steps)) || step == c->train_steps;
+  return due(step, c->log_every, c->train_steps) ||
+         due(step, c->checkpoint_every, c->train_steps) ||
+         (t->corpus.n_validation > 0 && due(step, c->eval_every, c->train_steps)) ||
+         step == c->train_steps;
 }
 
 /* The checkpoint comes before the evaluation: whatever happens there, the steps are kept. */
@@ -169,10 +178,11 @@ static struct status serve(struct training *t, enum request request) {
   }
   if (t->done.step == t->config.train_steps) return fine();
   TRY(rundir_again(t->world, &t->dir, t->done.step));
-  return failure(EXIT_AGAIN,
-                 "stopped on request at step %lld of %lld; %s is written; run the same command again "
-                 "with --resume auto",
-                 (long long)t->done.step, (long long)t->config.train_steps, t->last_checkpoint);
+  return failure(
+      EXIT_AGAIN,
+      "stopped on request at step %lld of %lld; %s is written; run the same command again "
+      "with --resume auto",
+      (long long)t->done.step, (long long)t->config.train_steps, t->last_checkpoint);
 }
 
 static void show(struct training *t, struct progress *p, const struct step_result *r) {
@@ -183,8 +193,8 @@ static void show(struct training *t, struct progress *p, const struct step_resul
   progress_show(p, t->done.step, extra);
 }
 
-/* Until at most `left` steps are under way. The next step is queued before the last one's result is waited
- * for, so that a device never stands still for the host. */
+/* Until at most `left` steps are under way. The next step is queued before the last one's result is
+ * waited for, so that a device never stands still for the host. */
 static struct status settle_steps(struct training *t, struct step_result *r, int left) {
   while (t->queued - t->done.step > left) TRY(settle(t, r));
   return fine();

@@ -1,30 +1,33 @@
-/* How many parts a run needs, and whether it took what was foreseen. A GPU has memory of its own, which is
- * what counts where one computes. */
+/* How many parts a run needs, and whether it took what was foreseen. A GPU has memory of its own,
+ * which is what counts where one computes. */
 #include "core/log.h"
 #include "cost/cost.h"
 #include "train.h"
 
 static struct plan_training plan_of(const struct training *t, int batch, int replicas) {
   const struct train_config *c = &t->config;
-  return (struct plan_training){
-      .shape = {.batch = batch, .steps = (int)c->steps_per_window, .microsteps = (int)c->microsteps},
-      .vocabulary = t->corpus.vocabulary.n,
-      .embedding = (int)c->embedding,
-      .n_input = c->n_input,
-      .n_output = c->n_output,
-      .replicas = replicas,
-      .characters = t->corpus.n_train + t->corpus.n_validation,
-      .mixed = c->precision == PRECISION_MIXED};
+  return (struct plan_training){.shape = {.batch = batch,
+                                          .steps = (int)c->steps_per_window,
+                                          .microsteps = (int)c->microsteps},
+                                .vocabulary = t->corpus.vocabulary.n,
+                                .embedding = (int)c->embedding,
+                                .n_input = c->n_input,
+                                .n_output = c->n_output,
+                                .replicas = replicas,
+                                .characters = t->corpus.n_train + t->corpus.n_validation,
+                                .mixed = c->precision == PRECISION_MIXED};
 }
 
 static struct plan_memory bytes_of(const struct training *t, const struct plan_graph *graph,
-                                   const struct plan_share *share, const struct plan_training *training) {
+                                   const struct plan_share *share,
+                                   const struct plan_training *training) {
   const struct backend *backend = t->job->backend;
   return backend->free_bytes ? plan_train_device_memory(backend, graph, share, training)
                              : plan_train_memory(backend, graph, share, training);
 }
 
-static int64_t bytes_with(const struct training *t, const struct connectome_facts *facts, int parts) {
+static int64_t bytes_with(const struct training *t, const struct connectome_facts *facts,
+                          int parts) {
   const int replicas = t->world->size / parts;
   const int batch = (int)((t->config.batch + replicas - 1) / replicas);
   const struct plan_training training = plan_of(t, batch, replicas);
@@ -51,7 +54,8 @@ struct status train_choose_parts(const struct training *t, const char *path, int
   comm_min_i64(t->world, &memory, 1);
   *parts = size;
   for (int p = size; p >= 1; p--)
-    if (size % p == 0 && size / p <= t->config.batch && bytes_with(t, &facts, p) <= memory) *parts = p;
+    if (size % p == 0 && size / p <= t->config.batch && bytes_with(t, &facts, p) <= memory)
+      *parts = p;
   return fine();
 }
 

@@ -47,13 +47,16 @@ static void keep_own(const struct share *share, struct role *role) {
   while (last < role->n && role->row[last] < share->first + share->n_own) last++;
   role->n_own = (lidx)(last - role->first);
   role->own = NEW(lidx, role->n_own);
-  for (lidx i = 0; i < role->n_own; i++) role->own[i] = (lidx)(role->row[role->first + i] - share->first);
+  for (lidx i = 0; i < role->n_own; i++)
+    role->own[i] = (lidx)(role->row[role->first + i] - share->first);
 }
 
-static void choose(const struct network *n, const int32_t *degree, int64_t wanted, struct role *role) {
+static void choose(const struct network *n, const int32_t *degree, int64_t wanted,
+                   struct role *role) {
   const int64_t N = n->facts.n_nodes;
   struct candidate *all = NEW(struct candidate, N);
-  for (gidx row = 0; row < N; row++) all[row] = (struct candidate){degree[row], n->node_of_row[row], row};
+  for (gidx row = 0; row < N; row++)
+    all[row] = (struct candidate){degree[row], n->node_of_row[row], row};
   qsort(all, (size_t)N, sizeof *all, higher_degree);
   *role = (struct role){.n = wanted, .row = NEW(gidx, wanted)};
   for (int64_t i = 0; i < wanted; i++) role->row[i] = all[i].row;
@@ -80,7 +83,8 @@ struct status network_open(const struct comm *world, const struct grid *grid, co
   n->first_of_rank = NEW(gidx, grid->parts + 1);
   load_split(world, n->file, grid->parts, n->first_of_rank);
   share_load(n->file, n->first_of_rank[grid->part], n->first_of_rank[grid->part + 1], &n->share);
-  struct status s = load_graph(&grid->replica_comm, n->file, n->first_of_rank, grid->exchange, &n->graph);
+  struct status s =
+      load_graph(&grid->replica_comm, n->file, n->first_of_rank, grid->exchange, &n->graph);
   if (s.code) return failure(s.code, "%s: %.900s", path, s.text);
   n->node_of_row = NEW(uint32_t, n->facts.n_nodes);
   connectome_node_of_row(n->file, n->node_of_row);
@@ -99,7 +103,8 @@ void network_close(struct network *n) {
   graph_free(&n->graph);
   share_free(&n->share);
   role_free(&n->input), role_free(&n->output);
-  mem_free(n->first_of_rank), mem_free(n->node_of_row), mem_free(n->in_degree), mem_free(n->out_degree);
+  mem_free(n->first_of_rank), mem_free(n->node_of_row), mem_free(n->in_degree),
+      mem_free(n->out_degree);
   *n = (struct network){0};
 }
 

@@ -32,7 +32,8 @@ void recurrence_forward(const struct recurrence *r, const struct comm *comm) {
   if (replayed(r, comm, RECUR_THERE)) return;
   be->forward_begin(r->state);
   for (int k = 0; k < r->shape.steps * r->shape.microsteps; k++) {
-    comm->via->exchange_begin(comm, &r->graph->halo, be->state(r->state, k), r->graph->n_own, row_bytes);
+    comm->via->exchange_begin(comm, &r->graph->halo, be->state(r->state, k), r->graph->n_own,
+                              row_bytes);
     be->forward_near(r->state, k); /* while rows travel */
     comm->via->exchange_end(comm, &r->graph->halo);
     be->forward_far(r->state, k); /* adds the rest, then drive, tanh, leak */

@@ -49,7 +49,8 @@ static bool is_permutation(const uint32_t *node_of_row, int64_t n) {
 }
 
 static struct status find_places(const struct comm *world, struct fields_file *file,
-                                 const struct train_meta *meta, const struct rnn *rnn, struct places *p) {
+                                 const struct train_meta *meta, const struct rnn *rnn,
+                                 struct places *p) {
   const struct connectome_facts *facts = &rnn->network->facts;
   *p = (struct places){.rnn = rnn, .same_order = !strcmp(meta->order_digest, facts->order_digest)};
   if (p->same_order) return fine();
@@ -93,7 +94,8 @@ static struct run *edge_runs(const struct places *p, int64_t *n) {
 static struct run *node_runs(const struct places *p, int64_t *n) {
   const struct share *share = &p->rnn->network->share;
   struct run *run = NEW(struct run, share->n_own);
-  for (lidx i = 0; i < share->n_own; i++) run[i] = (struct run){p->row_of_node[share->node[i]], 1, i};
+  for (lidx i = 0; i < share->n_own; i++)
+    run[i] = (struct run){p->row_of_node[share->node[i]], 1, i};
   *n = share->n_own;
   return run;
 }
@@ -123,10 +125,10 @@ static struct run *runs_of(const struct places *p, enum block_place place, int64
 
 /* ---- reading ---- */
 
-/* Copy what the piece of rows [first, first + n) holds of our runs; *at is the first run that may reach into
- * it. */
-static void take_piece(const struct field *piece, const struct run *run, int64_t n_runs, int64_t *at,
-                       float *out) {
+/* Copy what the piece of rows [first, first + n) holds of our runs; *at is the first run
+ * that may reach into it. */
+static void take_piece(const struct field *piece, const struct run *run, int64_t n_runs,
+                       int64_t *at, float *out) {
   const int64_t end = piece->first + piece->n_local;
   const float *data = piece->data;
   while (*at < n_runs && run[*at].from + run[*at].n <= piece->first) (*at)++;
@@ -135,13 +137,16 @@ static void take_piece(const struct field *piece, const struct run *run, int64_t
     const int64_t to = run[r].from + run[r].n < end ? run[r].from + run[r].n : end;
     if (to > from)
       memcpy(out + (run[r].to + from - run[r].from) * piece->width,
-             data + (from - piece->first) * piece->width, (size_t)((to - from) * piece->width) * sizeof *out);
+             data + (from - piece->first) * piece->width,
+             (size_t)((to - from) * piece->width) * sizeof *out);
   }
 }
 
-/* Our rows of a field into `out`. Another ordering: every rank reads the field through, piece by piece. */
-static struct status read_rows(const struct comm *world, struct fields_file *file, const struct places *p,
-                               enum block_place place, struct field field, float *out) {
+/* Our rows of a field into `out`. Another ordering: every rank reads the field
+ * through, piece by piece. */
+static struct status read_rows(const struct comm *world, struct fields_file *file,
+                               const struct places *p, enum block_place place, struct field field,
+                               float *out) {
   enum { PIECE = 1 << 22 };
   field.data = out;
   if (p->same_order || place == SHARED) return fields_read(world, file, &field);
@@ -167,8 +172,8 @@ static int64_t impossible(const float *x, int64_t n, bool squares) {
   return bad;
 }
 
-static struct status read_block(const struct comm *world, struct fields_file *file, struct places *p,
-                                struct rnn *rnn, int block, int kind) {
+static struct status read_block(const struct comm *world, struct fields_file *file,
+                                struct places *p, struct rnn *rnn, int block, int kind) {
   char name[BLOCK_NAME];
   const struct field field = block_field(rnn, block, kind, name);
   const int64_t n = rnn->at.at[block + 1] - rnn->at.at[block];
@@ -182,15 +187,16 @@ static struct status read_block(const struct comm *world, struct fields_file *fi
     host = ours;
   }
   if (!s.code)
-    rnn->backend->put(rnn->backend->model->array(rnn->model, block_array(kind)) + rnn->at.at[block], host,
-                      (size_t)n * sizeof *host);
+    rnn->backend->put(rnn->backend->model->array(rnn->model, block_array(kind)) + rnn->at.at[block],
+                      host, (size_t)n * sizeof *host);
   mem_free(host);
   return s;
 }
 
 /* Our columns of the carried state. */
-static struct status read_carried(const struct comm *world, struct fields_file *file, struct places *p,
-                                  const struct rnn *rnn, int64_t batch, float *carried) {
+static struct status read_carried(const struct comm *world, struct fields_file *file,
+                                  struct places *p, const struct rnn *rnn, int64_t batch,
+                                  float *carried) {
   const struct network *n = rnn->network;
   const int64_t n_own = n->graph.n_own;
   float *rows = NEW(float, n_own *batch);
@@ -212,18 +218,20 @@ static struct status read_carried(const struct comm *world, struct fields_file *
   return s;
 }
 
-static struct status same_graph(const char *path, const struct train_meta *meta, const struct rnn *rnn) {
+static struct status same_graph(const char *path, const struct train_meta *meta,
+                                const struct rnn *rnn) {
   const struct connectome_facts *facts = &rnn->network->facts;
   if (!strcmp(meta->graph_digest, facts->graph_digest)) return fine();
-  return failure(EXIT_INPUT,
-                 "%s: the checkpoint belongs to another graph (%.12s of %.600s; this one is %.12s); give the "
-                 "graph that it was trained on",
-                 path, meta->graph_digest, meta->graph, facts->graph_digest);
+  return failure(
+      EXIT_INPUT,
+      "%s: the checkpoint belongs to another graph (%.12s of %.600s; this one is %.12s); give the "
+      "graph that it was trained on",
+      path, meta->graph_digest, meta->graph, facts->graph_digest);
 }
 
-struct status train_checkpoint_load(const struct comm *world, const char *path, struct fields_file *file,
-                                    const struct train_meta *meta, struct rnn *rnn, int64_t batch,
-                                    float *carried) {
+struct status train_checkpoint_load(const struct comm *world, const char *path,
+                                    struct fields_file *file, const struct train_meta *meta,
+                                    struct rnn *rnn, int64_t batch, float *carried) {
   TRY(same_graph(path, meta, rnn));
   struct places p;
   TRY(find_places(world, file, meta, rnn, &p));
@@ -236,16 +244,18 @@ struct status train_checkpoint_load(const struct comm *world, const char *path, 
   TRY(s);
   comm_sum_i64(world, &p.impossible, 1);
   if (p.impossible)
-    return failure(EXIT_INPUT,
-                   "%s: the checkpoint is damaged: it holds values that are not finite, or negative where "
-                   "none can be; take an earlier one",
-                   path);
+    return failure(
+        EXIT_INPUT,
+        "%s: the checkpoint is damaged: it holds values that are not finite, or negative where "
+        "none can be; take an earlier one",
+        path);
   rnn_refresh(rnn);
   return fine();
 }
 
 struct status train_checkpoint_vocabulary(const struct comm *world, struct fields_file *file,
-                                          const struct train_meta *meta, struct vocabulary *vocabulary) {
+                                          const struct train_meta *meta,
+                                          struct vocabulary *vocabulary) {
   const int64_t n = json_integer_value(json_object_get(meta->json, "vocabulary"));
   *vocabulary = (struct vocabulary){0};
   if (n < 1 || n > MAX_VOCABULARY)

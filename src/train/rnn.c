@@ -22,7 +22,8 @@ static struct recur_net recur_net_of(const struct network *network, const struct
       .want_gradient = shape->want_gradient};
 }
 
-static struct model_shape model_shape_of(const struct network *network, const struct rnn_shape *shape) {
+static struct model_shape model_shape_of(const struct network *network,
+                                         const struct rnn_shape *shape) {
   return (struct model_shape){.vocabulary = shape->vocabulary,
                               .embedding = shape->embedding,
                               .batch = shape->batch,
@@ -140,11 +141,12 @@ void rnn_carry(struct rnn *rnn) {
 /* ---- one window ---- */
 
 static struct recurrence recurrence_of(struct rnn *rnn) {
-  return (struct recurrence){
-      .backend = rnn->backend->recur,
-      .state = rnn->recur,
-      .graph = &rnn->network->graph,
-      .shape = {.batch = rnn->shape.batch, .steps = rnn->shape.steps, .microsteps = rnn->shape.microsteps}};
+  return (struct recurrence){.backend = rnn->backend->recur,
+                             .state = rnn->recur,
+                             .graph = &rnn->network->graph,
+                             .shape = {.batch = rnn->shape.batch,
+                                       .steps = rnn->shape.steps,
+                                       .microsteps = rnn->shape.microsteps}};
 }
 
 static int64_t logit_floats(const struct rnn *rnn) {
@@ -189,7 +191,8 @@ void rnn_backward(struct rnn *rnn) {
   ops->readout_gradient(rnn->model, be->output(rnn->recur), be->d_output(rnn->recur));
   recurrence_backward(&r, &rnn->grid->replica_comm);
   ops->drive_gradient(rnn->model, be->d_drive(rnn->recur));
-  ops->take_core(rnn->model, be->d_value(rnn->recur), be->d_leak(rnn->recur), be->d_bias(rnn->recur));
+  ops->take_core(rnn->model, be->d_value(rnn->recur), be->d_leak(rnn->recur),
+                 be->d_bias(rnn->recur));
   sum_gradient(rnn);
 }
 
@@ -208,8 +211,9 @@ struct activity rnn_activity(struct rnn *rnn, const struct comm *world) {
   const lidx n_own = rnn->network->graph.n_own;
   float *leak = NEW(float, n_own);
   rnn->backend->get(leak, be->leak(rnn->recur), (size_t)n_own * sizeof *leak);
-  double sums[4] = {(double)rnn->backend->model->count_beyond(rnn->model, last, state_floats(rnn), saturated),
-                    (double)state_floats(rnn), 0, n_own};
+  double sums[4] = {
+      (double)rnn->backend->model->count_beyond(rnn->model, last, state_floats(rnn), saturated),
+      (double)state_floats(rnn), 0, n_own};
   for (lidx i = 0; i < n_own; i++) sums[2] += (double)leak[i];
   mem_free(leak);
   comm_sum_f64(world, sums, 4);

@@ -1,10 +1,10 @@
-/* One recurrent network with its character model, open for a batch and a window, on this rank of the grid:
- * forward, backward, and the sums over ranks that belong to them. The batch is split over the replicas in
- * contiguous shares, the neurons over the parts.
+/* One recurrent network with its character model, open for a batch and a window, on this rank of
+ * the grid: forward, backward, and the sums over ranks that belong to them. The batch is split over
+ * the replicas in contiguous shares, the neurons over the parts.
  *
- * Embedding and readout bias stand on every part; each part holds the projection rows of its own input
- * neurons and the readout rows of its own output neurons. Logits are summed over the parts, gradients over
- * the replicas. All sums run in rank order, so that a grid repeats its bits. */
+ * Embedding and readout bias stand on every part; each part holds the projection rows of its own
+ * input neurons and the readout rows of its own output neurons. Logits are summed over the parts,
+ * gradients over the replicas. All sums run in rank order, so that a grid repeats its bits. */
 #ifndef FASCICLE_RNN_H
 #define FASCICLE_RNN_H
 
@@ -17,7 +17,7 @@ struct rnn_shape {
   int batch; /* this replica's share; the same on all its parts */
   int steps, microsteps, vocabulary, embedding;
   bool want_gradient;
-  bool mixed;  /* precision, see recur_backend.h */
+  bool mixed;  /* precision, see contract/recurrence.h */
   bool frozen; /* only the adapters are trained */
 };
 
@@ -44,7 +44,8 @@ void rnn_close(struct rnn *rnn);
 int64_t rnn_bytes(const struct backend *backend, const struct network *network,
                   const struct rnn_shape *shape);
 
-/* The scale c of every edge, in the order of the parameters: in-degree^(-1/2) of the target, or 1. */
+/* The scale c of every edge, in the order of the parameters:
+ * in-degree^(-1/2) of the target, or 1. */
 void rnn_set_scale(struct rnn *rnn, bool normalize);
 /* Parameters have changed: the recurrence gets v = c theta, a = sigmoid(rho), b. */
 void rnn_refresh(struct rnn *rnn);
@@ -68,14 +69,16 @@ void rnn_forward(struct rnn *rnn, const int32_t *token);
 void rnn_loss(struct rnn *rnn, const int32_t *target, double scale);
 /* Its sum in nats. Waits for the device. */
 double rnn_nats(struct rnn *rnn);
-/* From rnn_loss to the gradient of all parameters, summed over the grid. Collective over the world. */
+/* From rnn_loss to the gradient of all parameters, summed over the grid.
+ * Collective over the world. */
 void rnn_backward(struct rnn *rnn);
 /* The logits of the last character, [vocabulary][batch], into host memory. */
 void rnn_logits(struct rnn *rnn, float *logit);
 
 /* ---- figures ---- */
 
-/* Share of |s| > 0.95 in the last state, over neurons and columns; mean leak. Collective over the world. */
+/* Share of |s| > 0.95 in the last state, over neurons and columns; mean leak.
+ * Collective over the world. */
 struct activity {
   double saturated, mean_leak;
 };

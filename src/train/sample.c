@@ -18,11 +18,12 @@ static const struct usage usage = {
     .fewest = 1,
     .most = 1,
     .about =
-        "Write text: each prompt is read from the zero state, then characters are drawn one by one from the "
+        "Write text: each prompt is read from the zero state, then characters are drawn one by one "
+        "from the "
         "model's distribution and fed back. The same seed gives the same text, prompt by prompt.",
-    .example =
-        "  fascicle sample run --prompt ROMEO: --length 300\n"
-        "  fascicle sample run --prompts prompts.txt --length 200 --temperature 0.7 --top-k 10 --seed 7"};
+    .example = "  fascicle sample run --prompt ROMEO: --length 300\n"
+               "  fascicle sample run --prompts prompts.txt --length 200 --temperature 0.7 --top-k "
+               "10 --seed 7"};
 
 struct sample_request {
   struct trained_request model;
@@ -40,7 +41,8 @@ static struct status parse(int argc, char **argv, struct job *job, struct sample
       {"prompt", OPTION_LIST, "TEXT", "the beginning; may be repeated", &r->prompt, 0, 0},
       {"prompts", OPTION_TEXT, "FILE", "one prompt a line", &r->prompts, 0, 0},
       {"length", OPTION_INT, "N", "characters to write (300)", &r->length, 1, 1 << 30},
-      {"temperature", OPTION_REAL, "T", "below 1: closer to the likeliest (0.8)", &r->temperature, 0, 0},
+      {"temperature", OPTION_REAL, "T", "below 1: closer to the likeliest (0.8)", &r->temperature,
+       0, 0},
       {"top-k", OPTION_INT, "K", "draw among the K likeliest (0: all)", &r->top_k, 0, 1 << 30},
       {"greedy", OPTION_FLAG, NULL, "always the likeliest", &r->greedy, 0, 0},
       {"seed", OPTION_INT, "S", "of the draws (1)", &r->seed, 0, INT64_MAX},
@@ -50,7 +52,8 @@ static struct status parse(int argc, char **argv, struct job *job, struct sample
   if (!(r->temperature > 0))
     return failure(EXIT_USAGE, "--temperature %g: it must be above 0; --greedy takes the likeliest",
                    r->temperature);
-  if (r->prompt.n == 0 && !r->prompts) return failure(EXIT_USAGE, "sample: --prompt TEXT is missing");
+  if (r->prompt.n == 0 && !r->prompts)
+    return failure(EXIT_USAGE, "sample: --prompt TEXT is missing");
   return fine();
 }
 
@@ -67,16 +70,18 @@ struct scripts {
   struct script *of;
 };
 
-static struct status add_prompt(const struct trained *t, const char *source, const struct text *text,
-                                int64_t length, struct scripts *all) {
-  if (text->n == 0) return failure(EXIT_USAGE, "%s: an empty prompt; give at least one character", source);
+static struct status add_prompt(const struct trained *t, const char *source,
+                                const struct text *text, int64_t length, struct scripts *all) {
+  if (text->n == 0)
+    return failure(EXIT_USAGE, "%s: an empty prompt; give at least one character", source);
   all->of = mem_grow(all->of, all->n + 1, sizeof *all->of);
   struct script *s = &all->of[all->n++];
   *s = (struct script){.n = text->n, .n_prompt = text->n, .token = NEW(int32_t, text->n + length)};
   return text_tokens(source, text, &t->vocabulary, s->token);
 }
 
-static struct status add_words(const struct trained *t, const struct sample_request *r, struct scripts *all) {
+static struct status add_words(const struct trained *t, const struct sample_request *r,
+                               struct scripts *all) {
   for (int i = 0; i < r->prompt.n; i++) {
     struct text text;
     TRY(text_decode("--prompt", r->prompt.item[i], (int64_t)strlen(r->prompt.item[i]), &text));
@@ -87,7 +92,8 @@ static struct status add_words(const struct trained *t, const struct sample_requ
   return fine();
 }
 
-static struct status add_lines(const struct trained *t, const struct sample_request *r, struct scripts *all) {
+static struct status add_lines(const struct trained *t, const struct sample_request *r,
+                               struct scripts *all) {
   struct text file;
   TRY(text_read(t->world, r->prompts, &file));
   struct status s = fine();
@@ -101,7 +107,8 @@ static struct status add_lines(const struct trained *t, const struct sample_requ
   return s;
 }
 
-static struct status collect(const struct trained *t, const struct sample_request *r, struct scripts *all) {
+static struct status collect(const struct trained *t, const struct sample_request *r,
+                             struct scripts *all) {
   TRY(add_words(t, r, all));
   if (r->prompts) TRY(add_lines(t, r, all));
   return all->n > 0 ? fine() : failure(EXIT_USAGE, "%s: no prompt in it", r->prompts);
@@ -143,8 +150,8 @@ static int likeliest(const float *logit, int V, int64_t stride) {
 }
 
 /* Draw from softmax(logit / temperature) over what the cut leaves. */
-static int draw(const struct sample_request *r, const float *logit, int V, int64_t stride, float *scratch,
-                double u) {
+static int draw(const struct sample_request *r, const float *logit, int V, int64_t stride,
+                float *scratch, double u) {
   const int best = likeliest(logit, V, stride);
   if (r->greedy) return best;
   const struct cut cut = cut_at(logit, V, stride, r->top_k, scratch);
@@ -166,13 +173,15 @@ static int draw(const struct sample_request *r, const float *logit, int V, int64
 }
 
 static double unit(const struct sample_request *r, int64_t prompt, int64_t position) {
-  const struct rng_block b = rng_draw((uint64_t)r->seed, (uint32_t)position,
-                                      (uint32_t)((uint64_t)position >> 32), (uint32_t)prompt, PURPOSE_SAMPLE);
+  const struct rng_block b =
+      rng_draw((uint64_t)r->seed, (uint32_t)position, (uint32_t)((uint64_t)position >> 32),
+               (uint32_t)prompt, PURPOSE_SAMPLE);
   return rng_unit(b.v[0], b.v[1]);
 }
 
 /* All scripts of this replica side by side, one character at a time. */
-static void write_on(struct rnn *rnn, const struct sample_request *r, struct scripts *all, int64_t first) {
+static void write_on(struct rnn *rnn, const struct sample_request *r, struct scripts *all,
+                     int64_t first) {
   const int V = rnn->shape.vocabulary, B = rnn->shape.batch;
   float *logit = NEW(float, (int64_t)V *B), *scratch = NEW(float, V);
   int32_t *token = NEW_ZERO(int32_t, B);
@@ -236,7 +245,8 @@ static void bring_together(const struct trained *t, struct scripts *all, int64_t
   }
 }
 
-static struct status sample(struct trained *t, const struct sample_request *r, struct scripts *all) {
+static struct status sample(struct trained *t, const struct sample_request *r,
+                            struct scripts *all) {
   TRY(collect(t, r, all));
   struct rnn rnn = {0};
   const struct status s = trained_rnn(t, all->n, 1, &rnn);
@@ -253,7 +263,8 @@ static struct status sample(struct trained *t, const struct sample_request *r, s
 
 static struct status run(struct comm *world, int argc, char **argv) {
   struct job job = job_defaults();
-  struct sample_request request = {.model = {.which = "best"}, .length = 300, .seed = 1, .temperature = 0.8};
+  struct sample_request request = {
+      .model = {.which = "best"}, .length = 300, .seed = 1, .temperature = 0.8};
   TRY(parse(argc, argv, &job, &request));
   TRY(job_start(world, &job));
   struct trained trained;

@@ -14,8 +14,10 @@ int trained_options(struct trained_request *request, struct job *job, struct opt
   struct option all[JOB_OPTIONS];
   const int n_all = job_options(job, all);
   const struct option own[] = {
-      {"which", OPTION_TEXT, "best|latest", "the checkpoint of a run's folder (best)", &request->which, 0, 0},
-      {"graph", OPTION_TEXT, "FILE", "the graph, if it is no longer where it was", &request->graph, 0, 0},
+      {"which", OPTION_TEXT, "best|latest", "the checkpoint of a run's folder (best)",
+       &request->which, 0, 0},
+      {"graph", OPTION_TEXT, "FILE", "the graph, if it is no longer where it was", &request->graph,
+       0, 0},
   };
   const int n = options_append(rows, 0, own, sizeof own / sizeof *own);
   return n + options_named(all, n_all, shared, sizeof shared / sizeof *shared, rows + n);
@@ -23,7 +25,8 @@ int trained_options(struct trained_request *request, struct job *job, struct opt
 
 struct status trained_can(const struct job *job) {
   if (job->backend->model && job->backend->recur) return fine();
-  return failure(EXIT_DEVICE, "the device %s has no character model in this build; use --device cpu",
+  return failure(EXIT_DEVICE,
+                 "the device %s has no character model in this build; use --device cpu",
                  job->backend->name);
 }
 
@@ -32,25 +35,29 @@ struct status trained_can(const struct job *job) {
 /* The file name in FOLDER/checkpoints/POINTER, or false. */
 static bool follow(const char *folder, const char *pointer, char path[FILE_PATH]) {
   char name[256] = "", file[FILE_PATH];
-  if (snprintf(file, sizeof file, "%.3500s/checkpoints/%s", folder, pointer) >= FILE_PATH) return false;
+  if (snprintf(file, sizeof file, "%.3500s/checkpoints/%s", folder, pointer) >= FILE_PATH)
+    return false;
   FILE *f = fopen(file, "re");
   if (!f) return false;
   const bool got = fgets(name, sizeof name, f) != NULL;
   fclose(f);
   name[strcspn(name, "\n")] = 0;
-  return got && name[0] && snprintf(path, FILE_PATH, "%.3500s/checkpoints/%s", folder, name) < FILE_PATH;
+  return got && name[0] &&
+         snprintf(path, FILE_PATH, "%.3500s/checkpoints/%s", folder, name) < FILE_PATH;
 }
 
 static struct status find_checkpoint(const struct trained_request *r, char path[FILE_PATH]) {
   struct stat about;
   memset(path, 0, FILE_PATH);
-  if (stat(r->source, &about)) return failure(EXIT_INPUT, "%s: no such run or checkpoint", r->source);
+  if (stat(r->source, &about))
+    return failure(EXIT_INPUT, "%s: no such run or checkpoint", r->source);
   if (!S_ISDIR(about.st_mode)) {
     snprintf(path, FILE_PATH, "%s", r->source);
     return fine();
   }
   if (follow(r->source, r->which, path) || follow(r->source, "latest", path)) return fine();
-  return failure(EXIT_INPUT, "%s: the folder holds no checkpoint; give a run of `fascicle train`", r->source);
+  return failure(EXIT_INPUT, "%s: the folder holds no checkpoint; give a run of `fascicle train`",
+                 r->source);
 }
 
 /* ---- opening ---- */
@@ -72,8 +79,8 @@ struct status trained_open(const struct comm *world, const struct job *job,
   TRY(job_grid(world, job, parts, &t->grid));
   const char *graph = request->graph ? request->graph : t->meta.graph;
   if (!request->graph && !file_exists(graph))
-    return failure(EXIT_INPUT, "%s: its graph %.700s is no longer there; say where with --graph", t->path,
-                   graph);
+    return failure(EXIT_INPUT, "%s: its graph %.700s is no longer there; say where with --graph",
+                   t->path, graph);
   return network_open(world, &t->grid, graph, t->config.n_input, t->config.n_output, &t->network);
 }
 

@@ -35,11 +35,12 @@ int trained_options(struct trained_request *request, struct job *job, struct opt
 
 /* Checkpoint, vocabulary and network on a grid of `parts`. Close also after a failure. Agreed. */
 struct status trained_open(const struct comm *world, const struct job *job,
-                           const struct trained_request *request, int parts, struct trained *trained);
+                           const struct trained_request *request, int parts,
+                           struct trained *trained);
 void trained_close(struct trained *trained);
 
-/* The model, forward only, for a global batch and windows of `steps`. EXIT_USAGE when a replica would have
- * nothing to do. Collective over the world. */
+/* The model, forward only, for a global batch and windows of `steps`. EXIT_USAGE when a replica
+ * would have nothing to do. Collective over the world. */
 struct status trained_rnn(struct trained *trained, int64_t batch, int64_t steps, struct rnn *rnn);
 
 #endif

@@ -30,7 +30,8 @@ static int decode_one(const unsigned char *s, int64_t left, uint32_t *code) {
   return n;
 }
 
-struct status text_decode(const char *source, const char *bytes, int64_t n_bytes, struct text *text) {
+struct status text_decode(const char *source, const char *bytes, int64_t n_bytes,
+                          struct text *text) {
   *text = (struct text){.code = NEW(uint32_t, n_bytes)};
   const unsigned char *s = (const unsigned char *)bytes;
   int64_t line = 1, at = n_bytes >= 3 && !memcmp(bytes, "\xEF\xBB\xBF", 3) ? 3 : 0;
@@ -38,7 +39,8 @@ struct status text_decode(const char *source, const char *bytes, int64_t n_bytes
     const int n = decode_one(s + at, n_bytes - at, &text->code[text->n]);
     if (n == 0) {
       text_free(text);
-      return failure(EXIT_INPUT, "%s: line %lld, byte %lld (0x%02X) is not UTF-8; convert the text to UTF-8",
+      return failure(EXIT_INPUT,
+                     "%s: line %lld, byte %lld (0x%02X) is not UTF-8; convert the text to UTF-8",
                      source, (long long)line, (long long)at, s[at]);
     }
     line += text->code[text->n++] == '\n';
@@ -87,7 +89,8 @@ void text_free(struct text *text) {
   *text = (struct text){0};
 }
 
-struct status vocabulary_of(const char *source, const struct text *text, struct vocabulary *vocabulary) {
+struct status vocabulary_of(const char *source, const struct text *text,
+                            struct vocabulary *vocabulary) {
   bool *seen = NEW_ZERO(bool, HIGHEST_CODE + 1);
   int64_t n = 0;
   for (int64_t i = 0; i < text->n; i++) {
@@ -140,8 +143,8 @@ static struct status unknown_character(const char *source, const struct text *te
       source, (long long)line, (long long)column, shown, text->code[at]);
 }
 
-struct status text_tokens(const char *source, const struct text *text, const struct vocabulary *vocabulary,
-                          int32_t *token) {
+struct status text_tokens(const char *source, const struct text *text,
+                          const struct vocabulary *vocabulary, int32_t *token) {
   for (int64_t i = 0; i < text->n; i++) {
     token[i] = token_of(vocabulary, text->code[i]);
     if (token[i] < 0) return unknown_character(source, text, i);
@@ -166,7 +169,8 @@ int text_encode(uint32_t c, char *out) {
   return n;
 }
 
-int64_t text_window(uint64_t seed, uint32_t purpose, int64_t step, int64_t sample, int64_t n, int64_t T) {
+int64_t text_window(uint64_t seed, uint32_t purpose, int64_t step, int64_t sample, int64_t n,
+                    int64_t T) {
   const struct rng_block r =
       rng_draw(seed, (uint32_t)step, (uint32_t)((uint64_t)step >> 32), (uint32_t)sample, purpose);
   return (int64_t)rng_below(r.v[0], r.v[1], (uint64_t)(n - T - 1));

@@ -20,15 +20,21 @@ static const struct usage usage = {
     .fewest = 1,
     .most = 1,
     .about =
-        "Train a character model whose recurrent core is wired by the graph. Writes the run's folder: "
-        "config.json, metrics.jsonl, log.txt, checkpoints. Ranks form parts x replicas: a part holds a range "
-        "of neurons, a replica takes its share of the batch. Every key of the configuration has a default: "
-        "jobs/conf/README.md explains them. A run that is stopped by a signal or --max-time leaves with code "
+        "Train a character model whose recurrent core is wired by the graph. Writes the run's "
+        "folder: "
+        "config.json, metrics.jsonl, log.txt, checkpoints. Ranks form parts x replicas: a part "
+        "holds a range "
+        "of neurons, a replica takes its share of the batch. Every key of the configuration has a "
+        "default: "
+        "jobs/conf/README.md explains them. A run that is stopped by a signal or --max-time leaves "
+        "with code "
         "75 and a checkpoint; the same command with --resume auto goes on, on any number of ranks.",
-    .example =
-        "  fascicle train graph.h5 --text shakespeare.txt --config jobs/conf/train_larva.json --output run\n"
-        "  mpirun -n 4 fascicle train graph.h5 --text shakespeare.txt --output run --parts 2 --resume auto\n"
-        "  fascicle train graph.h5 --text shakespeare.txt --output try --set train_steps=100 --set batch=8"};
+    .example = "  fascicle train graph.h5 --text shakespeare.txt --config "
+               "jobs/conf/train_larva.json --output run\n"
+               "  mpirun -n 4 fascicle train graph.h5 --text shakespeare.txt --output run --parts "
+               "2 --resume auto\n"
+               "  fascicle train graph.h5 --text shakespeare.txt --output try --set "
+               "train_steps=100 --set batch=8"};
 
 struct request_line {
   const char *graph, *text, *precision;
@@ -40,7 +46,8 @@ static struct status parse(int argc, char **argv, struct job *job, struct reques
   const struct option own[] = {
       {"text", OPTION_TEXT, "FILE", "the text to learn, UTF-8", &line->text, 0, 0},
       {"precision", OPTION_TEXT, "fp32|mixed",
-       "mixed: what is read along edges is rounded to 16 bits (as configured)", &line->precision, 0, 0},
+       "mixed: what is read along edges is rounded to 16 bits (as configured)", &line->precision, 0,
+       0},
       job_exchange_option(job),
   };
   n = options_append(options, n, own, sizeof own / sizeof *own);
@@ -77,10 +84,11 @@ static struct status fits(const struct training *t, const struct rnn_shape *shap
   int64_t bytes = rnn_bytes(t->job->backend, &t->network, shape);
   comm_max_i64(t->world, &bytes, 1);
   if (bytes <= t->job->memory_bytes) return fine();
-  return failure(EXIT_USAGE,
-                 "training needs %.3g GiB on a rank, %.3g GiB are allowed: use more --parts, a smaller batch "
-                 "or steps_per_window, or raise --memory",
-                 (double)bytes / 0x1p30, (double)t->job->memory_bytes / 0x1p30);
+  return failure(
+      EXIT_USAGE,
+      "training needs %.3g GiB on a rank, %.3g GiB are allowed: use more --parts, a smaller batch "
+      "or steps_per_window, or raise --memory",
+      (double)bytes / 0x1p30, (double)t->job->memory_bytes / 0x1p30);
 }
 
 static struct status open_rnn(struct training *t) {
@@ -111,7 +119,8 @@ static struct status open_all(struct training *t, const struct request_line *lin
   if (parts == 0) TRY(train_choose_parts(t, line->graph, &parts));
   TRY(job_grid(t->world, t->job, parts, &t->grid));
   if (c->batch < t->grid.replicas)
-    return failure(EXIT_USAGE, "\"batch\" is %lld, but there are %d replicas; raise it, or use more --parts",
+    return failure(EXIT_USAGE,
+                   "\"batch\" is %lld, but there are %d replicas; raise it, or use more --parts",
                    (long long)c->batch, t->grid.replicas);
   TRY(network_open(t->world, &t->grid, line->graph, c->n_input, c->n_output, &t->network));
   return open_rnn(t);
@@ -130,12 +139,13 @@ static struct status fits_checkpoint(const struct training *t, const char *path,
   json_decref(now);
   if (s.code) return s;
   if (strcmp(meta->corpus_sha256, t->corpus.sha256))
-    return failure(EXIT_INPUT, "%s: trained on another text (%.600s); give that one to --text", path,
-                   meta->corpus);
+    return failure(EXIT_INPUT, "%s: trained on another text (%.600s); give that one to --text",
+                   path, meta->corpus);
   return fine();
 }
 
-/* A damaged checkpoint is named, and the one before it, which is taken only when the user says so. */
+/* A damaged checkpoint is named, and the one before it, which is taken only
+ * when the user says so. */
 static struct status damaged(const struct comm *world, const char *path, struct status s) {
   char before[FILE_PATH];
   if (world->rank == 0) rundir_checkpoint_before(path, before);
@@ -153,7 +163,8 @@ static struct status load(struct training *t, const char *path) {
     s = damaged(t->world, path, s);
   } else {
     s = fits_checkpoint(t, path, &meta);
-    if (!s.code) s = train_checkpoint_load(t->world, path, file, &meta, &t->rnn, t->config.batch, t->carried);
+    if (!s.code)
+      s = train_checkpoint_load(t->world, path, file, &meta, &t->rnn, t->config.batch, t->carried);
     t->done = meta.progress;
   }
   train_checkpoint_close(file, &meta);
@@ -170,8 +181,9 @@ static void start(struct training *t) {
   const double radius = start_values(&t->rnn, &t->config);
   log_line("spectral radius of the start values: %.3f", radius);
   if (!t->config.frozen_edges && (radius < low || radius > high))
-    log_warning("the start spectral radius is %.3f; far from 1 a core learns badly: try init_scale %.3g",
-                radius, radius > 0 ? t->config.init_scale / radius : 1.0);
+    log_warning(
+        "the start spectral radius is %.3f; far from 1 a core learns badly: try init_scale %.3g",
+        radius, radius > 0 ? t->config.init_scale / radius : 1.0);
 }
 
 static struct status begin(struct training *t) {
@@ -186,8 +198,8 @@ static struct status begin(struct training *t) {
 
 /* ---- the run ---- */
 
-static struct status describe_run(struct training *t, const struct request_line *line, char graph[FILE_PATH],
-                                  char text[FILE_PATH]) {
+static struct status describe_run(struct training *t, const struct request_line *line,
+                                  char graph[FILE_PATH], char text[FILE_PATH]) {
   char digest[DIGEST_TEXT];
   json_t *config = train_config_json(&t->config);
   job_json_digest(config, digest);
@@ -212,22 +224,24 @@ static void say_sizes(const struct training *t) {
                 t->rnn.at.at[MODEL_READOUT_BIAS] - t->rnn.at.at[MODEL_READOUT] +
                 t->rnn.at.at[MODEL_EMBEDDING];
   comm_sum_i64(&t->grid.replica_comm, &own, 1);
-  const int64_t all =
-      own + t->rnn.at.at[MODEL_EMBEDDING + 1] - t->rnn.at.at[MODEL_EMBEDDING] + t->corpus.vocabulary.n;
-  log_line("%lld neurons, %lld edges, %lld parameters; %d characters, %lld to learn, %lld to validate; %d "
+  const int64_t all = own + t->rnn.at.at[MODEL_EMBEDDING + 1] - t->rnn.at.at[MODEL_EMBEDDING] +
+                      t->corpus.vocabulary.n;
+  log_line("%lld neurons, %lld edges, %lld parameters; %d characters, %lld to learn, %lld to "
+           "validate; %d "
            "part%s x %d replica%s",
            (long long)t->network.facts.n_nodes, (long long)t->network.facts.n_edges, (long long)all,
            t->corpus.vocabulary.n, (long long)t->corpus.n_train, (long long)t->corpus.n_validation,
-           t->grid.parts, t->grid.parts == 1 ? "" : "s", t->grid.replicas, t->grid.replicas == 1 ? "" : "s");
+           t->grid.parts, t->grid.parts == 1 ? "" : "s", t->grid.replicas,
+           t->grid.replicas == 1 ? "" : "s");
   recurrence_say_exchange(&t->network.graph, &t->grid.replica_comm);
 }
 
 static void print_result(const struct training *t) {
   if (!t->job->json || t->world->rank > 0) return;
   json_t *result = json_pack("{s:I, s:o, s:I, s:s, s:f}", "step", (json_int_t)t->done.step, "best",
-                             isfinite(t->done.best) ? json_real(t->done.best) : json_null(), "best_step",
-                             (json_int_t)t->done.best_step, "checkpoint", t->last_checkpoint, "seconds",
-                             seconds_now() - t->job->started);
+                             isfinite(t->done.best) ? json_real(t->done.best) : json_null(),
+                             "best_step", (json_int_t)t->done.best_step, "checkpoint",
+                             t->last_checkpoint, "seconds", seconds_now() - t->job->started);
   json_print(result);
   json_decref(result);
 }

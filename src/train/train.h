@@ -1,5 +1,5 @@
-/* A training run: what it works on, and how far it is. train.c sets it up and takes it down, train_loop.c
- * runs it. */
+/* A training run: what it works on, and how far it is. train.c sets it up and takes it
+ * down, train/loop.c runs it. */
 #ifndef FASCICLE_TRAIN_H
 #define FASCICLE_TRAIN_H
 
@@ -31,12 +31,12 @@ struct training {
   int64_t recorded_step;
 };
 
-/* Steps until the end, a request to stop (EXIT_AGAIN, a checkpoint is written) or a loss that is not finite
- * (EXIT_RUNTIME). Agreed. */
+/* Steps until the end, a request to stop (EXIT_AGAIN, a checkpoint is written) or a loss that is
+ * not finite (EXIT_RUNTIME). Agreed. */
 struct status train_loop(struct training *t);
 
-/* Without --parts: the fewest parts whose largest share fits what a rank may use, by the counts that `plan`
- * goes by; all ranks when none fits, so that the refusal names the least. Agreed. */
+/* Without --parts: the fewest parts whose largest share fits what a rank may use, by the counts
+ * that `plan` goes by; all ranks when none fits, so that the refusal names the least. Agreed. */
 struct status train_choose_parts(const struct training *t, const char *graph, int *parts);
 
 /* At the end: was the run as large as `plan` says? This rank's share. */

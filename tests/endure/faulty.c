@@ -1,16 +1,14 @@
-/* A library for LD_PRELOAD that makes one system call of a program fail, as a bad disk would; for tests.
+/* A library for LD_PRELOAD that makes one system call of a program fail, as a bad disk would; for
+ * tests.
  *
- *   FAULT_CALL    which: read, write, fsync, rename, open, fflush, flock; "read" and "write" stand for pread,
- *                 preadv ... too, "flock" for locks by fcntl
- *   FAULT_KIND    EIO, ENOSPC, EDQUOT ...: it fails; SHORT: it does half of what it was asked for; STALL: the
- *                 process is stopped
- *   FAULT_NTH     the how manieth of these calls, from 1; 0: none fails, they are only counted
- *   FAULT_STICKY  1: all later ones too
- *   FAULT_PATH    only files whose path holds this text
- *   FAULT_RANK    only on this rank
- *   FAULT_LOG     a file that gets a line when the call fails, and the number of calls at the end
- *   CLOCK_JUMP    seconds by which the wall clock jumps at the CLOCK_NTH-th look at it; the monotonic one
- *                 does not */
+ *   FAULT_CALL    which: read, write, fsync, rename, open, fflush, flock; "read" and "write" stand
+ * for pread, preadv ... too, "flock" for locks by fcntl FAULT_KIND    EIO, ENOSPC, EDQUOT ...: it
+ * fails; SHORT: it does half of what it was asked for; STALL: the process is stopped FAULT_NTH the
+ * how manieth of these calls, from 1; 0: none fails, they are only counted FAULT_STICKY  1: all
+ * later ones too FAULT_PATH    only files whose path holds this text FAULT_RANK    only on this
+ * rank FAULT_LOG     a file that gets a line when the call fails, and the number of calls at the
+ * end CLOCK_JUMP    seconds by which the wall clock jumps at the CLOCK_NTH-th look at it; the
+ * monotonic one does not */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +47,8 @@ static void note(const char *what, long n) {
 }
 
 static bool is_meant(const char *call, const char *path) {
-  const char *want = getenv("FAULT_CALL"), *part = getenv("FAULT_PATH"), *rank = getenv("FAULT_RANK");
+  const char *want = getenv("FAULT_CALL"), *part = getenv("FAULT_PATH"),
+             *rank = getenv("FAULT_RANK");
   if (!want || strcmp(want, call)) return false;
   if (part && !strstr(path, part)) return false;
   const char *ours = getenv("OMPI_COMM_WORLD_RANK");
@@ -62,7 +61,8 @@ static int verdict(const char *call, const char *path) {
   static const struct {
     const char *name;
     int number;
-  } errors[] = {{"EIO", EIO}, {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EROFS", EROFS}, {"ENOLCK", ENOLCK}};
+  } errors[] = {
+      {"EIO", EIO}, {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EROFS", EROFS}, {"ENOLCK", ENOLCK}};
   const long n = atomic_fetch_add(&calls, 1) + 1, nth = number("FAULT_NTH");
   const char *kind = getenv("FAULT_KIND");
   if (!nth || !kind || (number("FAULT_STICKY") ? n < nth : n != nth)) return 0;
@@ -93,18 +93,18 @@ __attribute__((destructor)) static void at_end(void) {
 
 /* ---- reading and writing ---- */
 
-#define PLAIN(name, call, buffer)                                                                            \
-  ssize_t name(int file, buffer data, size_t n) {                                                            \
-    const int v = verdict_of(call, file);                                                                    \
-    return v < 0 ? -1 : REAL(name)(file, data, part_of(n, v));                                               \
+#define PLAIN(name, call, buffer)                                                                  \
+  ssize_t name(int file, buffer data, size_t n) {                                                  \
+    const int v = verdict_of(call, file);                                                          \
+    return v < 0 ? -1 : REAL(name)(file, data, part_of(n, v));                                     \
   }
 PLAIN(read, "read", void *)
 PLAIN(write, "write", const void *)
 
-#define PLACED(name, call, buffer, place)                                                                    \
-  ssize_t name(int file, buffer data, size_t n, place at) {                                                  \
-    const int v = verdict_of(call, file);                                                                    \
-    return v < 0 ? -1 : REAL(name)(file, data, part_of(n, v), at);                                           \
+#define PLACED(name, call, buffer, place)                                                          \
+  ssize_t name(int file, buffer data, size_t n, place at) {                                        \
+    const int v = verdict_of(call, file);                                                          \
+    return v < 0 ? -1 : REAL(name)(file, data, part_of(n, v), at);                                 \
   }
 PLACED(pread, "read", void *, off_t)
 PLACED(pread64, "read", void *, off64_t)
@@ -112,12 +112,12 @@ PLACED(pwrite, "write", const void *, off_t)
 PLACED(pwrite64, "write", const void *, off64_t)
 
 /* Half of a vector: the first piece, and half of that when it is the only one. */
-#define VECTOR(name, call, place)                                                                            \
-  ssize_t name(int file, const struct iovec *piece, int n, place at) {                                       \
-    const int v = verdict_of(call, file);                                                                    \
-    struct iovec half = *piece;                                                                              \
-    if (v > 0 && n == 1) half.iov_len = (half.iov_len + 1) / 2;                                              \
-    return v < 0 ? -1 : v ? REAL(name)(file, &half, 1, at) : REAL(name)(file, piece, n, at);                 \
+#define VECTOR(name, call, place)                                                                  \
+  ssize_t name(int file, const struct iovec *piece, int n, place at) {                             \
+    const int v = verdict_of(call, file);                                                          \
+    struct iovec half = *piece;                                                                    \
+    if (v > 0 && n == 1) half.iov_len = (half.iov_len + 1) / 2;                                    \
+    return v < 0 ? -1 : v ? REAL(name)(file, &half, 1, at) : REAL(name)(file, piece, n, at);       \
   }
 VECTOR(preadv, "read", off_t)
 VECTOR(preadv64, "read", off64_t)
@@ -134,14 +134,15 @@ int flock(int file, int what) {
   return verdict_of("flock", file) < 0 ? -1 : REAL(flock)(file, what);
 }
 
-#define CONTROL(name)                                                                                        \
-  int name(int file, int what, ...) {                                                                        \
-    va_list args;                                                                                            \
-    va_start(args, what);                                                                                    \
-    void *const value = va_arg(args, void *);                                                                \
-    va_end(args);                                                                                            \
-    const bool locks = what == F_SETLK || what == F_SETLKW || what == F_OFD_SETLK || what == F_OFD_SETLKW;   \
-    return locks && verdict_of("flock", file) < 0 ? -1 : REAL(name)(file, what, value);                      \
+#define CONTROL(name)                                                                              \
+  int name(int file, int what, ...) {                                                              \
+    va_list args;                                                                                  \
+    va_start(args, what);                                                                          \
+    void *const value = va_arg(args, void *);                                                      \
+    va_end(args);                                                                                  \
+    const bool locks =                                                                             \
+        what == F_SETLK || what == F_SETLKW || what == F_OFD_SETLK || what == F_OFD_SETLKW;        \
+    return locks && verdict_of("flock", file) < 0 ? -1 : REAL(name)(file, what, value);            \
   }
 CONTROL(fcntl)
 CONTROL(fcntl64)
@@ -154,13 +155,13 @@ int fflush(FILE *file) {
   return file && verdict_of("fflush", fileno(file)) < 0 ? EOF : REAL(fflush)(file);
 }
 
-#define OPEN(name)                                                                                           \
-  int name(const char *path, int flags, ...) {                                                               \
-    va_list args;                                                                                            \
-    va_start(args, flags);                                                                                   \
-    const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;                            \
-    va_end(args);                                                                                            \
-    return verdict("open", path) < 0 ? -1 : REAL(name)(path, flags, mode);                                   \
+#define OPEN(name)                                                                                 \
+  int name(const char *path, int flags, ...) {                                                     \
+    va_list args;                                                                                  \
+    va_start(args, flags);                                                                         \
+    const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;                  \
+    va_end(args);                                                                                  \
+    return verdict("open", path) < 0 ? -1 : REAL(name)(path, flags, mode);                         \
   }
 OPEN(open)
 OPEN(open64)

@@ -15,7 +15,8 @@ static inline const char *fuzz_folder(void) {
   static char folder[200];
   if (!*folder) {
     const char *above = getenv("FUZZ_TMP");
-    snprintf(folder, sizeof folder, "%.150s/fascicle_fuzz_%d", above ? above : "/dev/shm", (int)getpid());
+    snprintf(folder, sizeof folder, "%.150s/fascicle_fuzz_%d", above ? above : "/dev/shm",
+             (int)getpid());
     mkdir(folder, 0700);
   }
   return folder;

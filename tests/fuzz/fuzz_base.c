@@ -23,35 +23,41 @@ static void make_tables(void) {
     }
   }
   fclose(edges), fclose(nodes), fclose(named);
-  put_text("signs.json", "{\"name\": \"x\", \"signs\": {\"acetylcholine\": 1, \"gaba\": -1, \"missing\": "
-                         "\"exclude\", \"glutamate\": -1}}");
+  put_text("signs.json",
+           "{\"name\": \"x\", \"signs\": {\"acetylcholine\": 1, \"gaba\": -1, \"missing\": "
+           "\"exclude\", \"glutamate\": -1}}");
 }
 
 void base_graphs(void) {
   make_tables();
   fuzz_must(&verb_convert, "--edges", "edges.csv", "--nodes", "nodes.csv", "--node-columns",
-            "transmitter=transmitter", "--signs", "./signs.json", "--scale", "40", "--streamable", "--parts",
-            "4", "--output", "base0.h5", NULL);
-  fuzz_must(&verb_convert, "--edges", "named.csv", "--columns", "pre=Source,post=Target,weight=Weight",
-            "--scale", "40", "--no-order", "--output", "base1.h5", NULL);
-  fuzz_must(&verb_convert, "--edges", "edges.csv", "--columns", "delay=delay", "--packed", "--parts", "2",
-            "--scale", "40", "--output", "base2.h5", NULL);
-  fuzz_must(&verb_export, "base0.h5", "--format", "scx", "--block-size", "10", "--watchdog", "0", "--output",
-            "x.scx", NULL);
+            "transmitter=transmitter", "--signs", "./signs.json", "--scale", "40", "--streamable",
+            "--parts", "4", "--output", "base0.h5", NULL);
+  fuzz_must(&verb_convert, "--edges", "named.csv", "--columns",
+            "pre=Source,post=Target,weight=Weight", "--scale", "40", "--no-order", "--output",
+            "base1.h5", NULL);
+  fuzz_must(&verb_convert, "--edges", "edges.csv", "--columns", "delay=delay", "--packed",
+            "--parts", "2", "--scale", "40", "--output", "base2.h5", NULL);
+  fuzz_must(&verb_export, "base0.h5", "--format", "scx", "--block-size", "10", "--watchdog", "0",
+            "--output", "x.scx", NULL);
   fuzz_must(&verb_convert, "--edges", "x.scx", "--output", "base3.h5", NULL);
 }
 
 void base_settings(void) {
   put_text("lif.json",
-           "{\"threshold\": 400, \"decay_shifts\": [4], \"reset\": 0, \"refractory_steps\": 2, \"seed\": 1, "
+           "{\"threshold\": 400, \"decay_shifts\": [4], \"reset\": 0, \"refractory_steps\": 2, "
+           "\"seed\": 1, "
            "\"initial\": [{\"neurons\": {\"indices\": [1, 2]}, \"potential\": 390}], \"stimulus\": "
-           "[{\"neurons\": \"all\", \"kind\": \"poisson\", \"rate_hz\": 200, \"weight\": 420}, {\"neurons\": "
-           "{\"indices\": [3]}, \"kind\": \"current\", \"value\": 60}, {\"neurons\": {\"indices\": [5]}, "
+           "[{\"neurons\": \"all\", \"kind\": \"poisson\", \"rate_hz\": 200, \"weight\": 420}, "
+           "{\"neurons\": "
+           "{\"indices\": [3]}, \"kind\": \"current\", \"value\": 60}, {\"neurons\": {\"indices\": "
+           "[5]}, "
            "\"kind\": \"spikes\", \"steps\": [0, 2]}], \"record\": {\"potential\": {\"neurons\": "
            "{\"indices\": [0, 1, 2]}, \"every\": 2}}}");
   put_text("text.txt",
            "the quick brown fox jumps over the lazy dog \xC3\xA9 and again the quick brown fox\n");
-  put_text("train.json", "{\"batch\": 2, \"steps_per_window\": 4, \"n_input\": 3, \"n_output\": 4, "
-                         "\"embedding\": 2, \"eval_every\": 1, \"eval_windows\": 2, \"train_steps\": 2, "
-                         "\"microsteps\": 1, \"validation_fraction\": 0.2}");
+  put_text("train.json",
+           "{\"batch\": 2, \"steps_per_window\": 4, \"n_input\": 3, \"n_output\": 4, "
+           "\"embedding\": 2, \"eval_every\": 1, \"eval_windows\": 2, \"train_steps\": 2, "
+           "\"microsteps\": 1, \"validation_fraction\": 0.2}");
 }

@@ -1,5 +1,5 @@
-/* .scx through convert, all of it: byte 0 chooses options, the rest is a folder whose sizes and checksums are
- * right (fuzz_scx.h). What comes out must verify. */
+/* .scx through convert, all of it: byte 0 chooses options, the rest is a folder whose sizes and
+ * checksums are right (fuzz_scx.h). What comes out must verify. */
 #include "fuzz_run.h"
 #include "fuzz_scx.h"
 
@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (leaves && !done) abort();
   if (!done && fuzz_verb(&verb_inspect, "out.h5", "--verify", NULL)) abort();
   if (!done && a & 128)
-    fuzz_verb(&verb_export, "out.h5", "--format", "scx", "--watchdog", "0", "--output", "back.scx", NULL);
+    fuzz_verb(&verb_export, "out.h5", "--format", "scx", "--watchdog", "0", "--output", "back.scx",
+              NULL);
   unlink("out.h5"), fuzz_remove("back.scx");
   return 0;
 }

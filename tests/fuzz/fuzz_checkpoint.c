@@ -1,5 +1,5 @@
-/* Checkpoints of simulate and train. Byte 0: which; byte 1: through which verb, with the graph in the order
- * of the checkpoint or another; the rest changes the file (fuzz_h5.h). */
+/* Checkpoints of simulate and train. Byte 0: which; byte 1: through which verb, with the graph in
+ * the order of the checkpoint or another; the rest changes the file (fuzz_h5.h). */
 #include "fuzz_base.h"
 #include "fuzz_h5.h"
 
@@ -35,20 +35,21 @@ static void use_train(uint8_t how, const char *graph) {
                                       "--resume", "point.h5"));
     break;
   case 3:
-    fuzz_verb(&verb_evaluate, "point.h5", "--graph", graph, "--text", "text.txt", "--watchdog", "0", NULL);
+    fuzz_verb(&verb_evaluate, "point.h5", "--graph", graph, "--text", "text.txt", "--watchdog", "0",
+              NULL);
     break;
   case 4:
-    fuzz_verb(&verb_sample, "point.h5", "--graph", graph, "--prompt", "the", "--length", "3", "--watchdog",
-              "0", NULL);
+    fuzz_verb(&verb_sample, "point.h5", "--graph", graph, "--prompt", "the", "--length", "3",
+              "--watchdog", "0", NULL);
     break;
   case 5:
-    fuzz_verb(&verb_export, "point.h5", "--graph", graph, "--format", "weights", "--output", "out.csv",
-              "--watchdog", "0", NULL);
+    fuzz_verb(&verb_export, "point.h5", "--graph", graph, "--format", "weights", "--output",
+              "out.csv", "--watchdog", "0", NULL);
     break;
   case 6: fuzz_verb(&verb_inspect, "point.h5", "--verify", NULL); break;
   default:
-    fuzz_verb(&verb_export, "point.h5", "--format", "weights", "--output", "out.csv", "--watchdog", "0",
-              NULL);
+    fuzz_verb(&verb_export, "point.h5", "--format", "weights", "--output", "out.csv", "--watchdog",
+              "0", NULL);
   }
 }
 

@@ -1,5 +1,5 @@
-/* Tables through convert, all of it: byte 0 and 1 choose options, the rest is the edge table, then after a
- * byte 0xFE the node table. What comes out must verify. */
+/* Tables through convert, all of it: byte 0 and 1 choose options, the rest is the edge table, then
+ * after a byte 0xFE the node table. What comes out must verify. */
 #include "fuzz_base.h"
 
 static void put(const char *name, const uint8_t *data, size_t size) {
@@ -28,13 +28,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const char *const kinds[] = {"sum", "keep", "refuse", "sum"};
   static const char *const ids[] = {"auto", "numbers", "names", "auto"};
   static const char *const rules[] = {"listed", "endpoints", "superclass", "traced"};
-  const int done = fuzz_verb(
-      &verb_convert, "--edges", "e", "--output", "out.h5", "--duplicates", kinds[a & 3], "--ids",
-      ids[a >> 2 & 3], "--self-loops", a & 16 ? "drop" : "keep", "--isolated", a & 32 ? "drop" : "keep",
-      "--zero-weights", a & 64 ? "drop" : "keep", "--overflow", a & 128 ? "saturate" : "refuse",
-      "--underflow", b & 1 ? "keep" : "refuse", b & 2 ? "--packed" : "--streamable",
-      b & 4 ? "--merge-kinds" : "--no-order", cut ? "--nodes" : NULL, "n", "--node-rule", rules[b >> 3 & 3],
-      "--repeated-ids", b & 32 ? "first" : "last", "--signs", b & 64 ? "./signs.json" : "shiu", NULL);
+  const int done =
+      fuzz_verb(&verb_convert, "--edges", "e", "--output", "out.h5", "--duplicates", kinds[a & 3],
+                "--ids", ids[a >> 2 & 3], "--self-loops", a & 16 ? "drop" : "keep", "--isolated",
+                a & 32 ? "drop" : "keep", "--zero-weights", a & 64 ? "drop" : "keep", "--overflow",
+                a & 128 ? "saturate" : "refuse", "--underflow", b & 1 ? "keep" : "refuse",
+                b & 2 ? "--packed" : "--streamable", b & 4 ? "--merge-kinds" : "--no-order",
+                cut ? "--nodes" : NULL, "n", "--node-rule", rules[b >> 3 & 3], "--repeated-ids",
+                b & 32 ? "first" : "last", "--signs", b & 64 ? "./signs.json" : "shiu", NULL);
   if (!done && fuzz_verb(&verb_inspect, "out.h5", "--verify", NULL)) abort();
   unlink("out.h5");
   return 0;

@@ -1,5 +1,6 @@
-/* The folder of a run, one of its small files replaced: byte 0 chooses the run and the file (pointers to
- * checkpoints, metrics, the lock, ...), byte 1 what is done with the folder, the rest is the file. */
+/* The folder of a run, one of its small files replaced: byte 0 chooses the run and the
+ * file (pointers to checkpoints, metrics, the lock, ...), byte 1 what is done with the
+ * folder, the rest is the file. */
 #include "fuzz_base.h"
 
 #include <ftw.h>
@@ -58,16 +59,19 @@ static void use_lif(uint8_t how) {
 static void use_train(uint8_t how) {
   switch (how) {
   case 0:
-    fuzz_verb(&verb_evaluate, "run", "--graph", "base2.h5", "--text", "text.txt", "--watchdog", "0", NULL);
+    fuzz_verb(&verb_evaluate, "run", "--graph", "base2.h5", "--text", "text.txt", "--watchdog", "0",
+              NULL);
     break;
   case 1:
-    fuzz_verb(&verb_sample, "run", "--graph", "base2.h5", "--which", "latest", "--prompt", "the", "--length",
-              "3", "--watchdog", "0", NULL);
+    fuzz_verb(&verb_sample, "run", "--graph", "base2.h5", "--which", "latest", "--prompt", "the",
+              "--length", "3", "--watchdog", "0", NULL);
     break;
-  case 2: fuzz_verb(&verb_train, BASE_TRAIN("base2.h5", "--set", "train_steps=1", "--force")); break;
+  case 2:
+    fuzz_verb(&verb_train, BASE_TRAIN("base2.h5", "--set", "train_steps=1", "--force"));
+    break;
   default:
-    fuzz_verb(&verb_train, BASE_TRAIN("base2.h5", "--set", "train_steps=3", "--set", "carry_state=true",
-                                      "--resume", "auto"));
+    fuzz_verb(&verb_train, BASE_TRAIN("base2.h5", "--set", "train_steps=3", "--set",
+                                      "carry_state=true", "--resume", "auto"));
   }
 }
 

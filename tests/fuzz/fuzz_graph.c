@@ -1,5 +1,5 @@
-/* The graph artifact through every verb that reads one. Byte 0: which valid file; byte 1: which verb; the
- * rest changes the file (fuzz_h5.h). */
+/* The graph artifact through every verb that reads one. Byte 0: which valid file; byte 1: which
+ * verb; the rest changes the file (fuzz_h5.h). */
 #include "fuzz_base.h"
 #include "fuzz_h5.h"
 
@@ -23,10 +23,12 @@ static void use(uint8_t how) {
     fuzz_verb(&verb_simulate, BASE_SIMULATE("graph.h5", "--steps", "4", "--residency", "streamed"));
     break;
   case 6:
-    fuzz_verb(&verb_export, "graph.h5", "--format", "csv", "--output", "out.csv", "--watchdog", "0", NULL);
+    fuzz_verb(&verb_export, "graph.h5", "--format", "csv", "--output", "out.csv", "--watchdog", "0",
+              NULL);
     break;
   case 7:
-    fuzz_verb(&verb_export, "graph.h5", "--format", "scx", "--output", "out.scx", "--watchdog", "0", NULL);
+    fuzz_verb(&verb_export, "graph.h5", "--format", "scx", "--output", "out.scx", "--watchdog", "0",
+              NULL);
     break;
   case 8: fuzz_verb(&verb_order, "graph.h5", "--output", "out.h5", "--parts", "4", NULL); break;
   case 9: fuzz_verb(&verb_generate, "--shuffle-of", "graph.h5", "--output", "out.h5", NULL); break;

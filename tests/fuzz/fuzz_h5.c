@@ -15,7 +15,8 @@ static struct inventory objects, attributes; /* an attribute: "object@name" */
 static herr_t list_attribute(hid_t object, const char *name, const H5A_info_t *info, void *of) {
   (void)object, (void)info;
   if (attributes.n < MOST_NAMES)
-    snprintf(attributes.name[attributes.n++], sizeof *attributes.name, "%s@%s", (const char *)of, name);
+    snprintf(attributes.name[attributes.n++], sizeof *attributes.name, "%s@%s", (const char *)of,
+             name);
   return 0;
 }
 
@@ -23,7 +24,8 @@ static herr_t list_object(hid_t file, const char *name, const H5O_info_t *info, 
   (void)info, (void)unused;
   if (objects.n == MOST_NAMES) return 0;
   snprintf(objects.name[objects.n++], sizeof *objects.name, "%s", name);
-  H5Aiterate_by_name(file, name, H5_INDEX_NAME, H5_ITER_INC, NULL, list_attribute, (void *)name, H5P_DEFAULT);
+  H5Aiterate_by_name(file, name, H5_INDEX_NAME, H5_ITER_INC, NULL, list_attribute, (void *)name,
+                     H5P_DEFAULT);
   return 0;
 }
 
@@ -48,7 +50,9 @@ static uint64_t value_of(struct input *in) {
                                      0x7FF8000000000001,
                                      0x3FF0000000000000};
   const uint8_t which = take8(in);
-  return which < sizeof telling / sizeof *telling ? telling[which] : which < 224 ? which : take64(in);
+  return which < sizeof telling / sizeof *telling ? telling[which]
+         : which < 224                            ? which
+                                                  : take64(in);
 }
 
 static const char *object_of(struct input *in) {
@@ -56,8 +60,9 @@ static const char *object_of(struct input *in) {
 }
 
 static hid_t type_of(struct input *in) {
-  const hid_t plain[] = {H5T_STD_U8LE,  H5T_STD_I16LE, H5T_STD_U16LE, H5T_STD_I32LE,  H5T_STD_U32LE,
-                         H5T_STD_I64LE, H5T_STD_U64LE, H5T_STD_I64BE, H5T_IEEE_F32LE, H5T_IEEE_F64LE};
+  const hid_t plain[] = {H5T_STD_U8LE,   H5T_STD_I16LE, H5T_STD_U16LE, H5T_STD_I32LE,
+                         H5T_STD_U32LE,  H5T_STD_I64LE, H5T_STD_U64LE, H5T_STD_I64BE,
+                         H5T_IEEE_F32LE, H5T_IEEE_F64LE};
   const uint8_t which = take8(in) % 18;
   const hsize_t three = 3;
   hid_t type;
@@ -113,7 +118,8 @@ static bool readable(hid_t set) {
   for (int i = 0; i < H5Pget_nfilters(made); i++) {
     unsigned flags, config;
     size_t none = 0;
-    const H5Z_filter_t filter = H5Pget_filter2(made, (unsigned)i, &flags, &none, NULL, 0, NULL, &config);
+    const H5Z_filter_t filter =
+        H5Pget_filter2(made, (unsigned)i, &flags, &none, NULL, 0, NULL, &config);
     plain = plain && (filter == H5Z_FILTER_DEFLATE || filter == H5Z_FILTER_SHUFFLE);
   }
   H5Pclose(made);
@@ -155,12 +161,17 @@ static hid_t shape_of(struct input *in, const hsize_t *before, int rank) {
   for (int i = 0; i < now; i++) {
     const uint8_t how = take8(in) % 6;
     const hsize_t old = i < rank ? before[i] : 2;
-    dims[i] = how == 0 ? old + 1 : how == 1 ? old / 2 : how == 2 ? 0 : how == 3 ? value_of(in) >> 1 : old;
+    dims[i] = how == 0   ? old + 1
+              : how == 1 ? old / 2
+              : how == 2 ? 0
+              : how == 3 ? value_of(in) >> 1
+                         : old;
   }
   return now ? H5Screate_simple(now, dims, NULL) : H5Screate(H5S_SCALAR);
 }
 
-/* Another shape, type, or way of storing under the same name, with as much of the data as there is. */
+/* Another shape, type, or way of storing under the same name, with as much
+ * of the data as there is. */
 static void change_dataset(hid_t file, struct input *in) {
   const char *name = object_of(in);
   const hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
@@ -346,7 +357,8 @@ static void change_bytes(const char *path, struct input *in) {
     fseek(file, (long)(take32(in) % (uint32_t)info.st_size), SEEK_SET);
     fputc(take8(in), file);
   }
-  if (take8(in) % 8 == 7 && ftruncate(fileno(file), (off_t)(take32(in) % (uint32_t)info.st_size))) abort();
+  if (take8(in) % 8 == 7 && ftruncate(fileno(file), (off_t)(take32(in) % (uint32_t)info.st_size)))
+    abort();
   fclose(file);
 }
 
@@ -357,8 +369,8 @@ void fuzz_change(const char *path, struct input *in) {
   if (file < 0) abort();
   objects.n = attributes.n = 0;
   H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, list_object, NULL);
-  static void (*const changes[])(hid_t, struct input *) = {change_element, change_element,   change_dataset,
-                                                           change_link,    change_attribute, change_text};
+  static void (*const changes[])(hid_t, struct input *) = {
+      change_element, change_element, change_dataset, change_link, change_attribute, change_text};
   for (int n = 0; n < MOST_CHANGES && in->left && !(how & 1); n++)
     changes[take8(in) % (sizeof changes / sizeof *changes)](file, in);
   if (!(how & 2)) repair_all(file);

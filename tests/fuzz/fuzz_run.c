@@ -263,7 +263,8 @@ void fuzz_start(void) {
 static int run(const struct verb *verb, va_list args, struct status *s) {
   char *words[40] = {(char *)verb->name};
   int n = 1;
-  for (const char *word; n < 39 && (word = va_arg(args, const char *)); n++) words[n] = (char *)word;
+  for (const char *word; n < 39 && (word = va_arg(args, const char *)); n++)
+    words[n] = (char *)word;
   const int first_fd = dup(0), living_before = n_living;
   const ssize_t ids = hdf5_ids();
   close(first_fd);

@@ -1,6 +1,6 @@
-/* .scx: byte 0 decides. 0: the rest is manifest.json as it stands. Else a folder whose manifest fits its
- * files (fuzz_scx.h). A block that lies outside of the folder, or is reached through a link, must be refused
- * though all sizes and checksums fit. */
+/* .scx: byte 0 decides. 0: the rest is manifest.json as it stands. Else a folder whose manifest
+ * fits its files (fuzz_scx.h). A block that lies outside of the folder, or is reached through a
+ * link, must be refused though all sizes and checksums fit. */
 #include "fuzz_scx.h"
 #include "io/scx/scx.h"
 

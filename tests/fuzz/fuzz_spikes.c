@@ -1,9 +1,10 @@
-/* Spike segments, merged files and the file of names, through trace and inspect. Byte 0: which file is
- * changed; byte 1: which verb; the rest changes the file (fuzz_h5.h). */
+/* Spike segments, merged files and the file of names, through trace and inspect. Byte 0: which file
+ * is changed; byte 1: which verb; the rest changes the file (fuzz_h5.h). */
 #include "fuzz_base.h"
 #include "fuzz_h5.h"
 
-static const char *const files[] = {"trace/spikes.r0000.s000000.h5", "trace/spikes.r0000.s000001.h5",
+static const char *const files[] = {"trace/spikes.r0000.s000000.h5",
+                                    "trace/spikes.r0000.s000001.h5",
                                     "trace/spikes.r0000.s000002.h5", "spikes.h5", "neurons.h5"};
 enum { N_FILES = sizeof files / sizeof *files };
 

@@ -1,5 +1,5 @@
-/* Tables, delimited text and Feather: byte 0 chooses the kind in which columns are wanted, the rest is the
- * file. Every column that can be read is read, to the end or the first fault. */
+/* Tables, delimited text and Feather: byte 0 chooses the kind in which columns are wanted, the rest
+ * is the file. Every column that can be read is read, to the end or the first fault. */
 #include "fuzz.h"
 #include "core/log.h"
 #include "io/table/table.h"
@@ -22,10 +22,12 @@ static struct status read_all(struct table *t, enum table_kind kind) {
         if (kind == TABLE_ID) sum += (int64_t)(b.column[w].id[i] & 1);
         if (kind == TABLE_COUNT) sum += b.column[w].count[i] & 1;
         if (kind == TABLE_TEXT)
-          for (int64_t k = b.column[w].at[i]; k < b.column[w].at[i + 1]; k++) sum += b.column[w].text[k];
+          for (int64_t k = b.column[w].at[i]; k < b.column[w].at[i + 1]; k++)
+            sum += b.column[w].text[k];
       }
   }
-  return sum == 1 ? failure(EXIT_INPUT, "the sum is 1") : fine(); /* so that the reads are not left out */
+  return sum == 1 ? failure(EXIT_INPUT, "the sum is 1")
+                  : fine(); /* so that the reads are not left out */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,4 +1,5 @@
-/* Texts to learn: byte 0 is how much of the rest makes the vocabulary; all of it is then to be told in it. */
+/* Texts to learn: byte 0 is how much of the rest makes the vocabulary; all of it is
+ * then to be told in it. */
 #include "fuzz.h"
 #include "core/log.h"
 #include "core/mem.h"
@@ -9,8 +10,8 @@ static void tell(const struct text *text, const struct vocabulary *vocabulary) {
   int32_t *token = NEW(int32_t, text->n);
   if (!text_tokens("fuzz", text, vocabulary, token).code)
     for (int64_t i = 0; i < text->n; i++)
-      if (token[i] < 0 || token[i] >= vocabulary->n || vocabulary->code[token[i]] != text->code[i] ||
-          !text_encode(text->code[i], out))
+      if (token[i] < 0 || token[i] >= vocabulary->n ||
+          vocabulary->code[token[i]] != text->code[i] || !text_encode(text->code[i], out))
         abort();
   mem_free(token);
 }

@@ -1,5 +1,6 @@
-/* Times LIF steps on the GPU, spikes recorded: bench_lif. Cases as the program's bench has them: `idle`,
- * everybody leaks and nobody fires; `active`, a share of the neurons, drawn anew each step, is made to fire.
+/* Times LIF steps on the GPU, spikes recorded: bench_lif. Cases as the program's bench has them:
+ * `idle`, everybody leaks and nobody fires; `active`, a share of the neurons, drawn anew each step,
+ * is made to fire.
  */
 #include "kernels/interface/backends.h"
 #include "lif_case.h"
@@ -16,7 +17,8 @@ static double now(void) {
 }
 
 /* With `recorded` the spikes of every step come to the host. */
-static void bench(const struct lif_data *d, const char *name, double share, int64_t steps, bool recorded) {
+static void bench(const struct lif_data *d, const char *name, double share, int64_t steps,
+                  bool recorded) {
   const struct lif_backend *be = backend_cuda.lif;
   const struct lif_params p = {.threshold = 1500000000, .n_shifts = 1, .shift = {12}};
   const struct lif_stimulus kick = {LIF_POISSON,  0,      0, INT64_MAX, 1900000000, share,
@@ -39,13 +41,15 @@ static void bench(const struct lif_data *d, const char *name, double share, int6
     spikes = events = made = 0;
     while (made < steps) {
       made += be->run(state, steps - made, recorded ? &mine : NULL, &tally, &fault);
-      if (fault.step != INT64_MAX) DIE(EXIT_RUNTIME, "overflow at step %lld", (long long)fault.step);
+      if (fault.step != INT64_MAX)
+        DIE(EXIT_RUNTIME, "overflow at step %lld", (long long)fault.step);
       spikes += tally.sent, events += tally.events;
     }
     const double seconds = (now() - start) / (double)made;
     if (repeat > 0 && seconds < best) best = seconds;
   }
-  printf("%-8s %6.2f us/step  %9.0f spikes  %10.0f events a step  %.2e events/s  (%lld steps, spikes %s)\n",
+  printf("%-8s %6.2f us/step  %9.0f spikes  %10.0f events a step  %.2e events/s  (%lld steps, "
+         "spikes %s)\n",
          name, best * 1e6, (double)spikes / (double)made, (double)events / (double)made,
          (double)events / (double)made / best, (long long)made,
          recorded ? "copied to the host" : "not recorded");
@@ -62,7 +66,8 @@ int main(int argc, char **argv) {
     const char *name;
     double share;
     int64_t steps;
-  } cases[] = {{"idle", 0, 10000}, {"0.1 %", 0.001, 5000}, {"1 %", 0.01, 5000}, {"10 %", 0.1, 2000}};
+  } cases[] = {
+      {"idle", 0, 10000}, {"0.1 %", 0.001, 5000}, {"1 %", 0.01, 5000}, {"10 %", 0.1, 2000}};
   struct lif_data d;
   lif_data_init(&(struct lif_case){211577, 24678466, 1.25, 1, 8, 10, false, false}, &d);
   for (int i = 0; i < 4; i++)

@@ -1,5 +1,5 @@
-/* Times one window of the recurrence on the GPU at the four shapes: bench_recur [--check] [--shape I]
- * [--batch B,B,..] [--mixed]. */
+/* Times one window of the recurrence on the GPU at the four shapes: bench_recur [--check] [--shape
+ * I] [--batch B,B,..] [--mixed]. */
 #include "kernels/interface/backends.h"
 #include "core/mem.h"
 #include "recur_case.h"
@@ -48,13 +48,14 @@ static void bench(const struct recur_case *c, bool check, bool mixed) {
   const int in_a_row = c->n <= 10000 ? 8 : 1;
   const double f = median(r, be->window_forward, 10, in_a_row),
                b = median(r, be->window_backward, 10, in_a_row);
-  const double K = c->steps * c->microsteps, gathered = 4.0 * c->batch * (double)d.graph.near.n_edges * K;
-  printf(
-      "N %6d E %8lld B %3d %s: forward %8.3f ms (%6.2f us, %4.1f TB/s)  backward %8.3f ms (%6.2f us, %4.1f "
-      "TB/s)  total %8.3f ms  %.2f GB (predicted %.2f)\n",
-      c->n, (long long)d.graph.near.n_edges, c->batch, mixed ? "mixed" : "fp32", f * 1e3, f * 1e6 / K,
-      gathered / f / 1e12, b * 1e3, b * 1e6 / K, gathered / b / 1e12, (f + b) * 1e3,
-      (double)backend_cuda.peak() / 1e9, (double)be->bytes(&d.net) / 1e9);
+  const double K = c->steps * c->microsteps,
+               gathered = 4.0 * c->batch * (double)d.graph.near.n_edges * K;
+  printf("N %6d E %8lld B %3d %s: forward %8.3f ms (%6.2f us, %4.1f TB/s)  backward %8.3f ms "
+         "(%6.2f us, %4.1f "
+         "TB/s)  total %8.3f ms  %.2f GB (predicted %.2f)\n",
+         c->n, (long long)d.graph.near.n_edges, c->batch, mixed ? "mixed" : "fp32", f * 1e3,
+         f * 1e6 / K, gathered / f / 1e12, b * 1e3, b * 1e6 / K, gathered / b / 1e12, (f + b) * 1e3,
+         (double)backend_cuda.peak() / 1e9, (double)be->bytes(&d.net) / 1e9);
   fflush(stdout);
   be->close(r);
   recur_data_free(&d);

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The transposed rows of a synthetic graph are lognormal both ways as well: rows are taken as sources. */
+/* The transposed rows of a synthetic graph are lognormal both ways as well:
+ * rows are taken as sources. */
 static struct lif_edge random_edge(const struct lif_case *c, lidx target, eidx e) {
   const struct rng_block b = rng_draw(77, (uint32_t)e, (uint32_t)(e >> 32), 0, 0);
   const int span = 2 * c->weight + 1, delays = c->max_delay - c->min_delay + 1;
@@ -51,12 +52,13 @@ void lif_data_free(struct lif_data *d) {
   mem_free(d->out_ptr), mem_free(d->out), mem_free(d->id), mem_free(d->mute), mem_free(d->all);
 }
 
-static void hash_spikes(struct sha256 *hash, const struct lif_spikes *mine, int64_t step, int64_t until,
-                        int64_t *n) {
+static void hash_spikes(struct sha256 *hash, const struct lif_spikes *mine, int64_t step,
+                        int64_t until, int64_t *n) {
   for (int k = 0; k < mine->n_steps && step + k < until; k++) {
     const int64_t t = step + k, from = mine->step_ptr[k], count = mine->step_ptr[k + 1] - from;
     if (count == 0) continue;
-    sha256_add(hash, &t, sizeof t), sha256_add(hash, mine->row + from, (size_t)count * sizeof *mine->row);
+    sha256_add(hash, &t, sizeof t),
+        sha256_add(hash, mine->row + from, (size_t)count * sizeof *mine->row);
     *n += count;
   }
 }

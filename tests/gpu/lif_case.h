@@ -45,8 +45,8 @@ struct lif_outcome {
 struct lif_outcome lif_outcome(const struct lif_backend *be, const struct lif_data *d,
                                const struct lif_job *job);
 
-/* The same for trials job->trial, + 1 .. at once. A trial that meets a fault, and those above it, end there;
- * the others go on. */
+/* The same for trials job->trial, + 1 .. at once. A trial that meets a fault, and those above it,
+ * end there; the others go on. */
 void lif_outcomes(const struct lif_backend *be, const struct lif_data *d, const struct lif_job *job,
                   int n_trials, struct lif_outcome *outcome);
 

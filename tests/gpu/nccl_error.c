@@ -1,5 +1,6 @@
-/* An asynchronous error of NCCL without a GPU: NCCL's three questions are answered here, and say on rank 1,
- * in the midst of a phase, that the transfer broke. tests/cli/test_nccl_error.py looks at how the job ends.
+/* An asynchronous error of NCCL without a GPU: NCCL's three questions are answered here, and say on
+ * rank 1, in the midst of a phase, that the transfer broke. tests/cli/test_nccl_error.py looks at
+ * how the job ends.
  */
 #include "core/comm.h"
 #include "kernels/cuda/transport/nccl_watch.h"

@@ -103,7 +103,8 @@ double recur_errors(const char *name, const struct recur_data *d, struct recur *
   struct reference ref = {&d->net, d->value, d->leak, d->bias, d->drive, d->d_output, d->state0,
                           NULL,    NULL,     NULL,    NULL,    NULL,     NULL};
   reference_run(&ref);
-  const double *want[PARTS] = {ref.output, ref.d_value, ref.d_leak, ref.d_bias, ref.d_drive, ref.d_state0};
+  const double *want[PARTS] = {ref.output, ref.d_value, ref.d_leak,
+                               ref.d_bias, ref.d_drive, ref.d_state0};
   struct part part[PARTS];
   parts_of(d, r, part);
   double worst = 0;

@@ -1,4 +1,5 @@
-/* One case of the recurrence on the GPU: a random network, run on the device and in float64, and compared. */
+/* One case of the recurrence on the GPU: a random network, run on the device and in
+ * float64, and compared. */
 #ifndef FASCICLE_RECUR_CASE_H
 #define FASCICLE_RECUR_CASE_H
 
@@ -25,10 +26,12 @@ void recur_data_free(struct recur_data *d);
 /* Parameters to a backend's state. */
 void recur_data_put(const struct recur_data *d, struct recur *r);
 
-/* Worst relative L2 error of outputs and gradients after a window, against float64; prints a line. */
+/* Worst relative L2 error of outputs and gradients after a window, against
+ * float64; prints a line. */
 double recur_errors(const char *name, const struct recur_data *d, struct recur *r);
 
-/* Outputs and all gradients in one array that the caller frees with mem_free, for bit comparisons. */
+/* Outputs and all gradients in one array that the caller frees with
+ * mem_free, for bit comparisons. */
 float *recur_results(const struct recur_data *d, struct recur *r, int64_t *n);
 
 #endif

@@ -117,7 +117,8 @@ static struct run run_init(const struct recur_net *net) {
 
 static void run_free(struct run *r) {
   mem_free(r->in_slot), mem_free(r->out_slot), mem_free(r->source_row), mem_free(r->source_ptr);
-  mem_free(r->source_edge), mem_free(r->state), mem_free(r->proposal), mem_free(r->g), mem_free(r->q);
+  mem_free(r->source_edge), mem_free(r->state), mem_free(r->proposal), mem_free(r->g),
+      mem_free(r->q);
 }
 
 static void forward(const struct run *w, struct reference *r, int64_t k) {
@@ -128,7 +129,8 @@ static void forward(const struct run *w, struct reference *r, int64_t k) {
   for (lidx i = 0; i < w->n; i++) {
     double *p = w->proposal + (k * w->n + i) * B, *next = w->state + ((k + 1) * w->n + i) * B;
     for (int64_t b = 0; b < B; b++)
-      p[b] = r->bias[i] + (w->in_slot[i] < 0 ? 0.0 : r->drive[(t * w->net->n_in + w->in_slot[i]) * B + b]);
+      p[b] = r->bias[i] +
+             (w->in_slot[i] < 0 ? 0.0 : r->drive[(t * w->net->n_in + w->in_slot[i]) * B + b]);
     for (eidx e = near->row_ptr[i]; e < near->row_ptr[i + 1]; e++)
       for (int64_t b = 0; b < B; b++) p[b] += (double)r->value[e] * s[near->col[e] * B + b];
     for (int64_t b = 0; b < B; b++) {

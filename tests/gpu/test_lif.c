@@ -1,5 +1,5 @@
-/* LIF on the GPU against the plain loop (small nets) and the cpu backend (a large one): the same bits, the
- * same faults. */
+/* LIF on the GPU against the plain loop (small nets) and the cpu backend (a large one): the same
+ * bits, the same faults. */
 #include "kernels/interface/backends.h"
 #include "lif_case.h"
 #include "core/mem.h"
@@ -18,11 +18,13 @@ static int32_t *potentials(lidx n, int32_t range) {
   return v;
 }
 
-static void compare(const char *name, const struct lif_outcome *got, const struct lif_outcome *want) {
-  const bool same_fault = got->fault.step == want->fault.step &&
-                          (want->fault.step == INT64_MAX ||
-                           (got->fault.phase == want->fault.phase && got->fault.node == want->fault.node &&
-                            got->fault.value == want->fault.value));
+static void compare(const char *name, const struct lif_outcome *got,
+                    const struct lif_outcome *want) {
+  const bool same_fault =
+      got->fault.step == want->fault.step &&
+      (want->fault.step == INT64_MAX ||
+       (got->fault.phase == want->fault.phase && got->fault.node == want->fault.node &&
+        got->fault.value == want->fault.value));
   const bool good = same_fault && !strcmp(got->digest, want->digest);
   printf("%-34s %8lld spikes  %.16s  %s\n", name, (long long)want->spikes, got->digest,
          good ? "equal" : "DIFFERENT");
@@ -50,10 +52,10 @@ static void check_trials(const char *name, const struct lif_data *d, const struc
   }
 }
 
-/* The device's other ways to run a net: by batches; several trials at once; with edges in host memory and
- * room on the device for a fifth of them, or for none. */
-static void check_ways(struct lif_data *d, const struct lif_job *job, const struct lif_outcome *want,
-                       const struct lif_backend *truth) {
+/* The device's other ways to run a net: by batches; several trials at once; with edges in host
+ * memory and room on the device for a fifth of them, or for none. */
+static void check_ways(struct lif_data *d, const struct lif_job *job,
+                       const struct lif_outcome *want, const struct lif_backend *truth) {
   struct lif_job by_batches = *job;
   by_batches.by_batches = true;
   struct lif_outcome got = lif_outcome(backend_cuda.lif, d, &by_batches);
@@ -71,8 +73,8 @@ static void check_ways(struct lif_data *d, const struct lif_job *job, const stru
   d->net.on_host = false;
 }
 
-static void check(const char *name, const struct lif_case *c, const struct lif_params *p, int64_t steps,
-                  const struct lif_backend *truth, int32_t kick) {
+static void check(const char *name, const struct lif_case *c, const struct lif_params *p,
+                  int64_t steps, const struct lif_backend *truth, int32_t kick) {
   struct lif_data d;
   lif_data_init(c, &d);
   const int64_t at[] = {7, 8, 21, 22};
@@ -106,37 +108,41 @@ static const struct lif_params tall = {
     .threshold = 2000000000, .reset = 1900000000, .n_shifts = 1, .shift = {31}};
 
 static void check_quick(void) {
-  const struct lif_params eager = {.threshold = -5, .reset = 0, .n_shifts = 1, .shift = {3}, .refractory = 0};
+  const struct lif_params eager = {
+      .threshold = -5, .reset = 0, .n_shifts = 1, .shift = {3}, .refractory = 0};
   const struct lif_backend *plain = &lif_plain;
-  check("300, delays 1..8", &(struct lif_case){300, 9000, 1.0, 1, 8, 300, false, false}, &usual, 300, plain,
+  check("300, delays 1..8", &(struct lif_case){300, 9000, 1.0, 1, 8, 300, false, false}, &usual,
+        300, plain, 1500);
+  check("300, wide", &(struct lif_case){300, 9000, 1.0, 1, 8, 300, true, false}, &usual, 300, plain,
         1500);
-  check("300, wide", &(struct lif_case){300, 9000, 1.0, 1, 8, 300, true, false}, &usual, 300, plain, 1500);
-  check("20, all fire, mutes", &(struct lif_case){20, 5000, 1.0, 1, 2, 9, false, true}, &eager, 60, plain,
-        100);
-  check("400, overflow", &(struct lif_case){400, 9000, 1.0, 1, 3, 30000, true, false}, &tall, 200, plain,
-        300000000);
-  check("1, no edges", &(struct lif_case){1, 0, 1.0, 1, 1, 1, false, false}, &usual, 50, plain, 1500);
+  check("20, all fire, mutes", &(struct lif_case){20, 5000, 1.0, 1, 2, 9, false, true}, &eager, 60,
+        plain, 100);
+  check("400, overflow", &(struct lif_case){400, 9000, 1.0, 1, 3, 30000, true, false}, &tall, 200,
+        plain, 300000000);
+  check("1, no edges", &(struct lif_case){1, 0, 1.0, 1, 1, 1, false, false}, &usual, 50, plain,
+        1500);
 }
 
 static void check_more(void) {
   const struct lif_params all_fire = {.threshold = -300, .reset = 0, .n_shifts = 1, .shift = {3}};
   const struct lif_backend *plain = &lif_plain;
-  check("400, overflow, delays 4..6", &(struct lif_case){400, 9000, 1.0, 4, 6, 30000, false, true}, &tall,
-        200, plain, 300000000);
-  check("3000, delays 3..9, mutes", &(struct lif_case){3000, 90000, 1.3, 3, 9, 200, false, true}, &usual, 200,
-        plain, 1500);
-  check("3000, delay 18", &(struct lif_case){3000, 90000, 1.3, 18, 18, 200, false, true}, &usual, 200, plain,
-        1500);
-  check("9000, delay 300", &(struct lif_case){9000, 90000, 1.3, 290, 300, 200, false, true}, &usual, 700,
-        plain, 1500);
+  check("400, overflow, delays 4..6", &(struct lif_case){400, 9000, 1.0, 4, 6, 30000, false, true},
+        &tall, 200, plain, 300000000);
+  check("3000, delays 3..9, mutes", &(struct lif_case){3000, 90000, 1.3, 3, 9, 200, false, true},
+        &usual, 200, plain, 1500);
+  check("3000, delay 18", &(struct lif_case){3000, 90000, 1.3, 18, 18, 200, false, true}, &usual,
+        200, plain, 1500);
+  check("9000, delay 300", &(struct lif_case){9000, 90000, 1.3, 290, 300, 200, false, true}, &usual,
+        700, plain, 1500);
   /* more than the registers hold, and in one step more spikes than a block lists at a time */
   check("300000", &(struct lif_case){300000, 1500000, 1.25, 1, 4, 200, false, true}, &usual, 24,
         backend_cpu.lif, 1500);
-  check("300000, all fire", &(struct lif_case){300000, 600000, 1.0, 1, 2, 9, false, false}, &all_fire, 6,
-        backend_cpu.lif, 100);
+  check("300000, all fire", &(struct lif_case){300000, 600000, 1.0, 1, 2, 9, false, false},
+        &all_fire, 6, backend_cpu.lif, 100);
 }
 
-/* gpu_test_lif [quick|full]: the smallest nets alone; or the full-size run of 10,000 steps as well. */
+/* gpu_test_lif [quick|full]: the smallest nets alone; or the full-size run
+ * of 10,000 steps as well. */
 int main(int argc, char **argv) {
   const char *how = argc > 1 ? argv[1] : "";
   const struct status s = backend_cuda.start(0);
@@ -144,8 +150,8 @@ int main(int argc, char **argv) {
   check_quick();
   if (strcmp(how, "quick")) check_more();
   if (!strcmp(how, "full"))
-    check("211577, lively", &(struct lif_case){211577, 24678466, 1.25, 1, 8, 40, false, false}, &usual, 10000,
-          backend_cpu.lif, 1500);
+    check("211577, lively", &(struct lif_case){211577, 24678466, 1.25, 1, 8, 40, false, false},
+          &usual, 10000, backend_cpu.lif, 1500);
   backend_cuda.stop();
   printf(failed ? "%d comparisons failed\n" : "lif: all comparisons equal\n", failed);
   return failed > 0;

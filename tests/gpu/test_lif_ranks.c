@@ -1,5 +1,6 @@
-/* LIF on the GPUs of several ranks against the plain loop on one: the same spikes, the same state, the same
- * faults, whatever road the spikes take. Usage: mpirun -n R gpu_test_lif_ranks peer|nccl|mpi */
+/* LIF on the GPUs of several ranks against the plain loop on one: the same spikes, the same
+ * state, the same faults, whatever road the spikes take. Usage: mpirun -n R
+ * gpu_test_lif_ranks peer|nccl|mpi */
 #include "../lif_case.h"
 #include "core/rng.h"
 
@@ -19,24 +20,31 @@ struct net_case {
 static const struct net_case cases[] = {
     {"delays 1..8", 3300, 30, 1, 8, 2000, 9000, 4, false, false, false, false, 700, 4096, 0},
     {"delays 3..11, mutes", 3300, 30, 3, 11, 2000, 9000, 4, false, true, true, false, 700, 50, 0},
-    {"delay 18, one rank empty", 3300, 30, 18, 18, 2000, 9000, 4, false, true, false, true, 700, 4096, 0},
-    {"delays 290..300", 9000, 12, 290, 300, 2000, 9000, 4, false, false, false, false, 1500, 4096, 0},
-    {"64-bit sums, 7 steps a call", 3300, 30, 4, 9, 2000, 9000, 4, true, false, true, true, 300, 7, 0},
-    {"more ranks than neurons", 3, 2, 1, 2, 2000, 2000, 0, false, false, false, false, 300, 4096, 0},
-    {"everybody fires, mutes", 5000, 60, 1, 2, 9, -5, 0, false, true, false, false, 200, 4096, 0},
-    {"200,000 or less a rank", 400000, 6, 2, 8, 4000, 9000, 4, false, true, false, false, 150, 4096, 0},
-    {"not in registers, one rank empty", 400000, 6, 2, 8, 4000, 9000, 4, false, true, false, true, 60, 4096,
+    {"delay 18, one rank empty", 3300, 30, 18, 18, 2000, 9000, 4, false, true, false, true, 700,
+     4096, 0},
+    {"delays 290..300", 9000, 12, 290, 300, 2000, 9000, 4, false, false, false, false, 1500, 4096,
      0},
-    {"the same, delays 1..8", 400000, 6, 1, 8, 4000, 9000, 4, false, false, false, true, 60, 4096, 0},
+    {"64-bit sums, 7 steps a call", 3300, 30, 4, 9, 2000, 9000, 4, true, false, true, true, 300, 7,
+     0},
+    {"more ranks than neurons", 3, 2, 1, 2, 2000, 2000, 0, false, false, false, false, 300, 4096,
+     0},
+    {"everybody fires, mutes", 5000, 60, 1, 2, 9, -5, 0, false, true, false, false, 200, 4096, 0},
+    {"200,000 or less a rank", 400000, 6, 2, 8, 4000, 9000, 4, false, true, false, false, 150, 4096,
+     0},
+    {"not in registers, one rank empty", 400000, 6, 2, 8, 4000, 9000, 4, false, true, false, true,
+     60, 4096, 0},
+    {"the same, delays 1..8", 400000, 6, 1, 8, 4000, 9000, 4, false, false, false, true, 60, 4096,
+     0},
     {"overflow", 900, 20, 1, 3, 30000, 2000000000, 3, true, false, false, false, 400, 4096, 0},
-    {"overflow, delays 4..6", 900, 20, 4, 6, 30000, 2000000000, 3, false, true, true, false, 400, 4096, 0},
+    {"overflow, delays 4..6", 900, 20, 4, 6, 30000, 2000000000, 3, false, true, true, false, 400,
+     4096, 0},
     /* the others hear of it before a barrier, or only behind one */
-    {"overflow of one neuron, step 40", 900, 20, 4, 6, 200, 2000000000, 3, false, false, false, false, 90,
-     4096, 40},
-    {"overflow of one neuron, step 41", 900, 20, 4, 6, 200, 2000000000, 3, false, false, false, false, 90,
-     4096, 41},
-    {"overflow of one neuron, step 42", 900, 20, 4, 6, 200, 2000000000, 3, false, false, true, false, 90,
-     4096, 42},
+    {"overflow of one neuron, step 40", 900, 20, 4, 6, 200, 2000000000, 3, false, false, false,
+     false, 90, 4096, 40},
+    {"overflow of one neuron, step 41", 900, 20, 4, 6, 200, 2000000000, 3, false, false, false,
+     false, 90, 4096, 41},
+    {"overflow of one neuron, step 42", 900, 20, 4, 6, 200, 2000000000, 3, false, false, true,
+     false, 90, 4096, 42},
 };
 
 static struct lif_edges edges_of(const struct net_case *c) {
@@ -49,10 +57,15 @@ static struct lif_edges edges_of(const struct net_case *c) {
     source[e] = (uint32_t)(e / c->degree);
     target[e] = (uint32_t)rng_below(r.v[0], r.v[1], (uint64_t)c->n);
     weight[e] = (int16_t)((int)(r.v[2] % (uint32_t)(2 * c->weight + 1)) - c->weight);
-    delay[e] = (uint16_t)(c->low_delay + (int)(r.v[3] % (uint32_t)(c->high_delay - c->low_delay + 1)));
+    delay[e] =
+        (uint16_t)(c->low_delay + (int)(r.v[3] % (uint32_t)(c->high_delay - c->low_delay + 1)));
   }
-  return (struct lif_edges){
-      .n_nodes = c->n, .n_edges = n, .source = source, .target = target, .weight = weight, .delay = delay};
+  return (struct lif_edges){.n_nodes = c->n,
+                            .n_edges = n,
+                            .source = source,
+                            .target = target,
+                            .weight = weight,
+                            .delay = delay};
 }
 
 static void edges_free(const struct lif_edges *edges) {
@@ -70,7 +83,8 @@ static void silence(struct lif_net *net) {
 
 enum { N_STIMULI = 4 };
 
-static void drive(const struct net_case *c, const struct lif_net *net, struct lif_stimulus *stimulus) {
+static void drive(const struct net_case *c, const struct lif_net *net,
+                  struct lif_stimulus *stimulus) {
   nodeid *every = NEW(nodeid, c->n);
   for (gidx i = 0; i < c->n; i++) every[i] = i;
   const int32_t kick = c->lone > 0 ? 1000 : c->threshold > 1000 ? c->threshold / 2 : 100;
@@ -87,8 +101,8 @@ struct outcome {
   int64_t fault_step, fault_phase, fault_node, fault_value;
 };
 
-static struct outcome run_trial(const struct comm *comm, const struct net_case *c, struct lif_run *run,
-                                uint32_t trial) {
+static struct outcome run_trial(const struct comm *comm, const struct net_case *c,
+                                struct lif_run *run, uint32_t trial) {
   struct outcome found = {.fault_step = LIF_NO_FAULT};
   struct lif_batch batch = {.fault.step = LIF_NO_FAULT};
   start_from(run, comm, NULL, NULL, trial);
@@ -109,10 +123,14 @@ static struct outcome run_trial(const struct comm *comm, const struct net_case *
 }
 
 /* Two trials, one after the other. */
-static void run_once(const struct comm *comm, const struct net_case *c, const struct lif_edges *edges,
-                     const struct way *way, struct outcome outcome[2]) {
-  const struct lif_params params = {
-      .threshold = c->threshold, .reset = -30, .refractory = c->refractory, .n_shifts = 2, .shift = {4, 7}};
+static void run_once(const struct comm *comm, const struct net_case *c,
+                     const struct lif_edges *edges, const struct way *way,
+                     struct outcome outcome[2]) {
+  const struct lif_params params = {.threshold = c->threshold,
+                                    .reset = -30,
+                                    .refractory = c->refractory,
+                                    .n_shifts = 2,
+                                    .shift = {4, 7}};
   struct place p;
   struct lif_stimulus stimulus[N_STIMULI];
   place_init(&p, comm, edges, way);
@@ -142,13 +160,15 @@ static int check_case(const struct net_case *c) {
            wanted[0].fault_step == LIF_NO_FAULT ? -1 : (long long)wanted[0].fault_step,
            good ? "equal" : "DIFFERENT");
   for (int k = 0; k < 2 && !good && world.rank == 0; k++)
-    printf("  trial %d: %lld spikes, wanted %lld; %lld events, wanted %lld; fault %lld %lld %lld %lld, "
+    printf("  trial %d: %lld spikes, wanted %lld; %lld events, wanted %lld; fault %lld %lld %lld "
+           "%lld, "
            "wanted %lld %lld %lld %lld\n",
            k, (long long)got[k].trail.spikes, (long long)wanted[k].trail.spikes,
-           (long long)got[k].trail.events, (long long)wanted[k].trail.events, (long long)got[k].fault_step,
-           (long long)got[k].fault_phase, (long long)got[k].fault_node, (long long)got[k].fault_value,
-           (long long)wanted[k].fault_step, (long long)wanted[k].fault_phase, (long long)wanted[k].fault_node,
-           (long long)wanted[k].fault_value);
+           (long long)got[k].trail.events, (long long)wanted[k].trail.events,
+           (long long)got[k].fault_step, (long long)got[k].fault_phase,
+           (long long)got[k].fault_node, (long long)got[k].fault_value,
+           (long long)wanted[k].fault_step, (long long)wanted[k].fault_phase,
+           (long long)wanted[k].fault_node, (long long)wanted[k].fault_value);
   fflush(stdout);
   comm_free(&alone), edges_free(&edges);
   return !good;

@@ -1,5 +1,6 @@
-/* The recurrence on the GPU against float64: batches, microsteps, small leaks, odd graphs; and twice the same
- * bits. gpu_test_recur [small]: only graphs of at most 100,000 edges, for slow tools. */
+/* The recurrence on the GPU against float64: batches, microsteps, small leaks, odd
+ * graphs; and twice the same bits. gpu_test_recur [small]: only graphs of at most 100,000
+ * edges, for slow tools. */
 #include "kernels/interface/backends.h"
 #include "core/mem.h"
 #include "recur_case.h"
@@ -31,12 +32,13 @@ static bool passes(const struct recur_case *c) {
   recur_data_put(&d, r);
   be->window_forward(r), be->window_backward(r);
   char name[64];
-  snprintf(name, sizeof name, "N %d E %lld B %d T %d M %d%s", c->n, (long long)c->edges, c->batch, c->steps,
-           c->microsteps, c->small_leak > 0 ? " small" : "");
+  snprintf(name, sizeof name, "N %d E %lld B %d T %d M %d%s", c->n, (long long)c->edges, c->batch,
+           c->steps, c->microsteps, c->small_leak > 0 ? " small" : "");
   const double worst = recur_errors(name, &d, r);
   const bool same = repeats(&d, r), good = worst < ALLOWED && same;
   if (!good)
-    printf("FAILED: %s: error %.2e, %s\n", name, worst, same ? "repeats" : "does not repeat bit for bit");
+    printf("FAILED: %s: error %.2e, %s\n", name, worst,
+           same ? "repeats" : "does not repeat bit for bit");
   be->close(r);
   recur_data_free(&d);
   return good;
@@ -67,11 +69,13 @@ static double apart(const float *there, const float *here, int64_t n) {
 static double worst_apart(struct recur *gpu, struct recur *cpu, const struct recur_data *d) {
   const struct recur_backend *g = backend_cuda.recur, *c = backend_cpu.recur;
   const double value = apart(g->d_value(gpu), c->d_value(cpu), d->graph.near.n_edges),
-               state = apart(g->d_state(gpu), c->d_state(cpu), (int64_t)d->graph.n_own * d->net.shape.batch);
+               state = apart(g->d_state(gpu), c->d_state(cpu),
+                             (int64_t)d->graph.n_own * d->net.shape.batch);
   return value > state || !(value <= state) ? value : state;
 }
 
-/* One character: a last digit now and then turns a rounding over, and each makes more in the next microstep.
+/* One character: a last digit now and then turns a rounding over, and each makes more in the next
+ * microstep.
  */
 static bool mixed_passes(lidx n, eidx edges, int batch, float small_leak) {
   static const double most = 5e-5;
@@ -97,7 +101,8 @@ static bool mixed_passes(lidx n, eidx edges, int batch, float small_leak) {
 static int mixed_failures(void) {
   static const int batch[] = {1, 7, 8, 16, 32, 33, 40, 64, 128};
   int failed = !mixed_passes(300, 9000, 32, 0.3f) + !mixed_passes(66000, 90000, 32, 0.1f);
-  for (size_t i = 0; i < sizeof batch / sizeof *batch; i++) failed += !mixed_passes(300, 9000, batch[i], 0);
+  for (size_t i = 0; i < sizeof batch / sizeof *batch; i++)
+    failed += !mixed_passes(300, 9000, batch[i], 0);
   return failed;
 }
 

@@ -1,6 +1,6 @@
-/* Halo rows, their gradients and sums in device memory through a transport, on any number of ranks: every
- * halo row must receive its own global id, gradients must come home in rank order, sums must have the bits of
- * a sum in rank order. Usage: mpirun -n R gpu_test_transport nccl|peer|mpi */
+/* Halo rows, their gradients and sums in device memory through a transport, on any number of ranks:
+ * every halo row must receive its own global id, gradients must come home in rank order, sums must
+ * have the bits of a sum in rank order. Usage: mpirun -n R gpu_test_transport nccl|peer|mpi */
 #include "kernels/interface/backends.h"
 #include "core/comm.h"
 #include "kernels/cuda/gpu/gpu.h"
@@ -46,17 +46,20 @@ static void test_exchange(const struct graph *g) {
     world.via->exchange_end(&world, &g->halo);
     backend_cuda.get(host, there, (size_t)n * sizeof *host);
     for (int64_t i = (int64_t)g->n_own * WIDTH; i < n; i++)
-      check(host[i] == (float)g->halo_gid[i / WIDTH - g->n_own] + 4096.f * (float)(i % WIDTH + turn),
+      check(host[i] ==
+                (float)g->halo_gid[i / WIDTH - g->n_own] + 4096.f * (float)(i % WIDTH + turn),
             "halo row");
   }
   gpu_free(there);
   mem_free(host);
 }
 
-/* Every halo row sends 1 + its rank home: an own row ends as the sum over the ranks that have it. */
+/* Every halo row sends 1 + its rank home: an own row ends as the sum over
+ * the ranks that have it. */
 static void test_reduce(const struct graph *g) {
   const int64_t rows = g->n_own + g->n_halo, n = rows * WIDTH;
-  float *host = NEW_ZERO(float, n), *wanted = NEW_ZERO(float, n), *there = gpu_zero(n, sizeof(float));
+  float *host = NEW_ZERO(float, n), *wanted = NEW_ZERO(float, n),
+        *there = gpu_zero(n, sizeof(float));
   for (int64_t i = (int64_t)g->n_own * WIDTH; i < n; i++) host[i] = (float)(1 + world.rank) / 3;
   for (int p = 0; p < g->halo.n_peers; p++)
     for (eidx k = g->halo.send_ptr[p]; k < g->halo.send_ptr[p + 1]; k++)
@@ -102,7 +105,8 @@ int main(int argc, char **argv) {
   if (s.code) DIE(s.code, "%s", s.text);
   gidx *first = NEW(gidx, world.size + 1);
   for (enum halo_kind kind = HALO_NEEDED; kind <= HALO_ALL; kind++)
-    for (int turn = 0; turn < 12; turn++) { /* arrays come and go, more of them than a transport remembers */
+    for (int turn = 0; turn < 12;
+         turn++) { /* arrays come and go, more of them than a transport remembers */
       struct graph g;
       make_graph(first, kind, &g);
       test_exchange(&g);

@@ -1,6 +1,6 @@
 /* ranks: 1 2 4 7 */
-/* The artifact: what is written is what is read, in any input order, with and without an ordering, and its
- * digest is the graph's. */
+/* The artifact: what is written is what is read, in any input order, with and without an ordering,
+ * and its digest is the graph's. */
 #include "check.h"
 #include "io/graph/connectome.h"
 #include "io/files/files.h"
@@ -33,8 +33,8 @@ static char **texts(int n, const char *format) {
 static void add_columns(struct connectome *g) {
   g->n_columns = 3;
   g->column = NEW_ZERO(struct node_column, 3);
-  g->column[0] =
-      (struct node_column){.name = mem_string("type"), .n_labels = LABELS, .label = texts(LABELS, "T%d")};
+  g->column[0] = (struct node_column){
+      .name = mem_string("type"), .n_labels = LABELS, .label = texts(LABELS, "T%d")};
   g->column[0].code = NEW(uint32_t, NODES);
   g->column[1] = (struct node_column){.name = mem_string("sign"), .i64 = NEW(int64_t, NODES)};
   g->column[2] = (struct node_column){.name = mem_string("size"), .f64 = NEW(double, NODES)};
@@ -45,7 +45,8 @@ static void add_columns(struct connectome *g) {
   }
 }
 
-/* Edge k of the test graph; node 0 has a very long row, the last 11 nodes have no edge; pairs repeat. */
+/* Edge k of the test graph; node 0 has a very long row, the last 11 nodes have
+ * no edge; pairs repeat. */
 static void make_edge(struct connectome *g, eidx at, uint32_t k) {
   const struct rng_block r = rng_draw(7, k, 0, 0, 0);
   g->source[at] = r.v[0] % (NODES - 11);
@@ -60,9 +61,11 @@ static struct connectome make(eidx n_edges, uint32_t step, bool delays, bool nam
   struct connectome g = {
       .population = mem_string("test"), .n_nodes = NODES, .n_edges = n_edges, .constant_delay = 3};
   g.body_id = NEW(uint64_t, NODES);
-  for (int i = 0; i < NODES; i++) g.body_id[i] = named ? (uint64_t)i : 9007199254740993ull + 7 * (uint64_t)i;
+  for (int i = 0; i < NODES; i++)
+    g.body_id[i] = named ? (uint64_t)i : 9007199254740993ull + 7 * (uint64_t)i;
   if (named) g.name = texts(NODES, "n%05d");
-  g.source = NEW(uint32_t, n_edges), g.target = NEW(uint32_t, n_edges), g.count = NEW(uint32_t, n_edges);
+  g.source = NEW(uint32_t, n_edges), g.target = NEW(uint32_t, n_edges),
+  g.count = NEW(uint32_t, n_edges);
   g.impulse = NEW(int16_t, n_edges);
   if (delays) g.delay = NEW(uint16_t, n_edges);
   for (eidx e = 0; e < n_edges; e++) make_edge(&g, e, (uint32_t)((uint64_t)e * step % EDGES));
@@ -121,18 +124,21 @@ static void check_share(struct connectome_file *file, const struct connectome *g
   CHECK(!n || !memcmp(w, g->impulse + first, (size_t)n * sizeof *w));
   connectome_delays(file, first, n, d);
   bool same = true;
-  for (eidx e = 0; e < n; e++) same = same && d[e] == (g->delay ? g->delay[first + e] : g->constant_delay);
+  for (eidx e = 0; e < n; e++)
+    same = same && d[e] == (g->delay ? g->delay[first + e] : g->constant_delay);
   CHECK(same);
   mem_free(u), mem_free(w), mem_free(d);
 }
 
 static void check_rows(struct connectome_file *file, const struct connectome *g) {
-  const gidx first = NODES * world.rank / world.size, n = NODES * (world.rank + 1) / world.size - first;
+  const gidx first = NODES * world.rank / world.size,
+             n = NODES * (world.rank + 1) / world.size - first;
   eidx *ptr = NEW(eidx, n + 1), count = 0;
   connectome_row_ptr(file, first, n + 1, ptr);
   bool right = true;
   for (gidx i = 0; i < n; i++)
-    for (eidx e = ptr[i]; e < ptr[i + 1]; e++, count++) right = right && row_of(g, g->target[e]) == first + i;
+    for (eidx e = ptr[i]; e < ptr[i + 1]; e++, count++)
+      right = right && row_of(g, g->target[e]) == first + i;
   CHECK(right);
   comm_sum_i64(&world, &count, 1);
   CHECK_EQ(count, g->n_edges);
@@ -166,7 +172,8 @@ static void check_nodes(struct connectome_file *file, const struct connectome *g
   mem_free(names);
 }
 
-static void check_facts(const struct connectome_facts *f, const struct connectome *g, bool streamable) {
+static void check_facts(const struct connectome_facts *f, const struct connectome *g,
+                        bool streamable) {
   CHECK_TEXT(f->population, "test");
   CHECK_EQ(f->n_nodes, NODES);
   CHECK_EQ(f->n_edges, g->n_edges);
@@ -275,7 +282,8 @@ static void test_parallel_edges(void) {
   struct connectome g = {.n_nodes = 2, .n_edges = n};
   g.source = NEW_ZERO(uint32_t, n), g.target = NEW_ZERO(uint32_t, n);
   g.impulse = NEW(int16_t, n), g.delay = NEW(uint16_t, n);
-  for (eidx e = 0; e < n; e++) g.impulse[e] = (int16_t)(n - e), g.delay[e] = (uint16_t)(1 + e * 7 % 5);
+  for (eidx e = 0; e < n; e++)
+    g.impulse[e] = (int16_t)(n - e), g.delay[e] = (uint16_t)(1 + e * 7 % 5);
   connectome_sort(&g);
   check_order_of_edges(&g);
   connectome_free(&g);
@@ -310,7 +318,8 @@ static void test_refusals(void) {
     comm_barrier(&world);
   }
   expect(connectome_write(&g, in_folder("good.h5"), false, false), EXIT_OUTPUT, "--force");
-  expect(connectome_write(&g, in_folder("no/such/graph.h5"), false, false), EXIT_OUTPUT, "No such file");
+  expect(connectome_write(&g, in_folder("no/such/graph.h5"), false, false), EXIT_OUTPUT,
+         "No such file");
   g.source[5] = NODES;
   expect(connectome_write(&g, in_folder("bad.h5"), false, false), EXIT_INPUT, "311");
   CHECK(!file_exists(in_folder("bad.h5")) && !file_exists(in_folder("bad.h5.tmp")));

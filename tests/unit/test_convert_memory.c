@@ -18,7 +18,8 @@ static const char *write_file(const char *folder, const char *name, const char *
   return to;
 }
 
-static void convert_once(const char *folder, const char *edges, const char *duplicates, int wanted) {
+static void convert_once(const char *folder, const char *edges, const char *duplicates,
+                         int wanted) {
   struct convert_options o = convert_defaults();
   o.output = write_file(folder, "graph.h5", "");
   o.edges = write_file(folder, "edges", edges);

@@ -13,14 +13,18 @@
 /* Known answers of Philox4x32-10 (Random123's kat_vectors). */
 static void test_philox(void) {
   struct rng_block r = rng_draw(0, 0, 0, 0, 0);
-  CHECK(r.v[0] == 0x6627e8d5 && r.v[1] == 0xe169c58d && r.v[2] == 0xbc57ac4c && r.v[3] == 0x9b00dbd8);
+  CHECK(r.v[0] == 0x6627e8d5 && r.v[1] == 0xe169c58d && r.v[2] == 0xbc57ac4c &&
+        r.v[3] == 0x9b00dbd8);
   r = rng_draw(~0ull, ~0u, ~0u, ~0u, ~0u);
-  CHECK(r.v[0] == 0x408f276d && r.v[1] == 0x41c83b0e && r.v[2] == 0xa20bc7c6 && r.v[3] == 0x6d5451fd);
+  CHECK(r.v[0] == 0x408f276d && r.v[1] == 0x41c83b0e && r.v[2] == 0xa20bc7c6 &&
+        r.v[3] == 0x6d5451fd);
   r = rng_draw(0x299f31d0a4093822ull, 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344);
-  CHECK(r.v[0] == 0xd16cfe09 && r.v[1] == 0x94fdcceb && r.v[2] == 0x5001e420 && r.v[3] == 0x24126ea1);
+  CHECK(r.v[0] == 0xd16cfe09 && r.v[1] == 0x94fdcceb && r.v[2] == 0x5001e420 &&
+        r.v[3] == 0x24126ea1);
 }
 
-/* Splitmix64 from the seed 0: its first three numbers (the finish of 1, 2 and 3 times the golden ratio). */
+/* Splitmix64 from the seed 0: its first three numbers (the finish of 1, 2 and 3
+ * times the golden ratio). */
 static void test_numbers(void) {
   const uint64_t golden = 0x9E3779B97F4A7C15u;
   CHECK(mix_u64(golden) == 0xE220A8397B1DCDAFu && mix_u64(2 * golden) == 0x6E789E6AA1B965F4u &&
@@ -65,7 +69,8 @@ static void test_digest(void) {
 
 static void test_agree(void) {
   CHECK_EQ(agree(&world, fine()).code, 0);
-  struct status mine = world.rank == world.size - 1 ? failure(EXIT_INPUT, "rank %d", world.rank) : fine();
+  struct status mine =
+      world.rank == world.size - 1 ? failure(EXIT_INPUT, "rank %d", world.rank) : fine();
   struct status s = agree(&world, mine);
   CHECK_EQ(s.code, EXIT_INPUT);
   char wanted[32];
@@ -74,7 +79,8 @@ static void test_agree(void) {
 }
 
 static void test_gather(void) {
-  int64_t mine[3] = {world.rank, world.rank * 10, world.rank * 100}, *counts = NEW(int64_t, world.size);
+  int64_t mine[3] = {world.rank, world.rank * 10, world.rank * 100},
+          *counts = NEW(int64_t, world.size);
   const int64_t n = world.rank % 3; /* rank 0 gives nothing */
   int64_t *all = comm_gather_varied(&world, mine, n, sizeof *mine, counts), at = 0;
   for (int r = 0; r < world.size; r++) {
@@ -143,8 +149,8 @@ static void test_rows(void) {
     const int p = rows_owner(first, 7, i);
     CHECK(first[p] <= i && i < first[p + 1]);
   }
-  const eidx uneven[] = {0, 0, 8, 8,
-                         8}; /* edges and rows before each row: 0, 1, 10, 11, 12; half of all is 6 */
+  const eidx uneven[] = {
+      0, 0, 8, 8, 8}; /* edges and rows before each row: 0, 1, 10, 11, 12; half of all is 6 */
   rows_split(4, uneven, NULL, 0, 2, first);
   CHECK_EQ(first[1], 2);
   const gidx block[] = {0, 2, 3, 4, 5};

@@ -1,11 +1,12 @@
 /* ranks: 1 */
-/* io/feather*: values and FlatBuffers by hand. With arguments it is the tool of tests/cli/test_feather.py:
+/* io/feather*: values and FlatBuffers by hand. With arguments it is the tool of
+ * tests/cli/test_feather.py:
  *
  *   test_feather LIST
  *
- * Each line of LIST: FILE, OUTPUT, then COLUMN:KIND (id, count or text), blank-separated. To OUTPUT go the
- * code and message of the first failure, and the rows that came before it: ids and counts in decimal, texts
- * in hexadecimal. */
+ * Each line of LIST: FILE, OUTPUT, then COLUMN:KIND (id, count or text), blank-separated. To OUTPUT
+ * go the code and message of the first failure, and the rows that came before it: ids and counts in
+ * decimal, texts in hexadecimal. */
 #include "check.h"
 #include "io/table/feather_value.h"
 #include "core/mem.h"
@@ -70,7 +71,8 @@ static void test_flat(void) {
 
 /* ---- the tool ---- */
 
-static void print_rows(FILE *out, const struct table_batch *b, const struct table_want *wants, int n) {
+static void print_rows(FILE *out, const struct table_batch *b, const struct table_want *wants,
+                       int n) {
   for (int64_t i = 0; i < b->n; i++) {
     for (int w = 0; w < n; w++) {
       const struct table_column *c = &b->column[w];
@@ -108,8 +110,8 @@ static struct status dump(FILE *out, const char *path, char *words) {
     if (!s.code) print_rows(out, &b, wants, n);
   }
   if (!s.code)
-    fprintf(out, "rows %" PRId64 " sha256 %s format %s\n", table_facts(t)->rows, table_facts(t)->sha256,
-            table_facts(t)->format);
+    fprintf(out, "rows %" PRId64 " sha256 %s format %s\n", table_facts(t)->rows,
+            table_facts(t)->sha256, table_facts(t)->format);
   table_close(t);
   return s;
 }

@@ -41,8 +41,8 @@ static struct contents make(void) {
     for (int k = 0; k < WIDTH; k++) c.v[i * WIDTH + k] = potential(first + i, k);
     c.w[i] = 0.25f * (float)(first + i), c.id[i] = ~0ull - (uint64_t)(first + i);
   }
-  c.field[0] =
-      (struct field){"lif/potential", F_I32, ROWS, first, n, WIDTH, c.v, "steps", "membrane potential"};
+  c.field[0] = (struct field){"lif/potential",     F_I32, ROWS, first, n, WIDTH, c.v, "steps",
+                              "membrane potential"};
   c.field[1] = (struct field){"weights", F_F32, ROWS, first, n, 1, c.w, NULL, NULL};
   c.field[2] = (struct field){"lif/id", F_U64, ROWS, first, n, 1, c.id, NULL, "an id per row"};
   c.field[3] = (struct field){"empty", F_U16, 0, 0, 0, 1, NULL, NULL, "no rows at all"};
@@ -104,7 +104,8 @@ static void test_wrong_requests(void) {
   expect(fields_open(&world, path, "fascicle checkpoint", &file, &meta), EXIT_INPUT, KIND);
   expect(fields_open(&world, "/nowhere/at/all", KIND, &file, &meta), EXIT_INPUT, "No such file");
   struct contents c = make();
-  expect(fields_write(&world, "/nowhere/at/all", KIND, "{}", c.field, 4), EXIT_OUTPUT, "/nowhere/at");
+  expect(fields_write(&world, "/nowhere/at/all", KIND, "{}", c.field, 4), EXIT_OUTPUT,
+         "/nowhere/at");
   c.field[1].n_local -= world.rank == world.size - 1;
   expect(fields_write(&world, path, KIND, "{}", c.field, 4), EXIT_RUNTIME, "weights");
   contents_free(&c);

@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* Synthetic connectomes: exact counts, no pair twice, the degree shapes of the reference graphs, the same
- * graph for any number of threads, dense and tiny cases, modules, synapse counts. */
+/* Synthetic connectomes: exact counts, no pair twice, the degree shapes of the reference graphs,
+ * the same graph for any number of threads, dense and tiny cases, modules, synapse counts. */
 #include "check.h"
 #include "partition/generate.h"
 #include "core/mem.h"
@@ -37,7 +37,8 @@ static void check_edges(const struct edges *g) {
 
 static void check_near(double x, double wanted, double part) {
   checks_run++;
-  if (fabs(x - wanted) > part * wanted) DIE(1, "%g is not within %g %% of %g", x, 100 * part, wanted);
+  if (fabs(x - wanted) > part * wanted)
+    DIE(1, "%g is not within %g %% of %g", x, 100 * part, wanted);
 }
 
 static void test_shape(int64_t nodes, eidx edges, double median, double mean, double most) {
@@ -83,13 +84,15 @@ static void test_corners(void) {
   const struct {
     int64_t nodes;
     eidx edges;
-  } corner[] = {{1, 0}, {2, 1}, {2, 2}, {3, 5}, {10, 0}, {10, 90}, {40, 1559}, {300, 60000}, {5000, 3}};
+  } corner[] = {{1, 0},   {2, 1},     {2, 2},       {3, 5},   {10, 0},
+                {10, 90}, {40, 1559}, {300, 60000}, {5000, 3}};
   for (int modular = 0; modular < 2; modular++)
     for (size_t i = 0; i < sizeof corner / sizeof *corner; i++) {
-      struct edges g = make(
-          (struct generate_model){
-              .n_nodes = corner[i].nodes, .n_edges = corner[i].edges, .seed = 3, .modular = modular},
-          2);
+      struct edges g = make((struct generate_model){.n_nodes = corner[i].nodes,
+                                                    .n_edges = corner[i].edges,
+                                                    .seed = 3,
+                                                    .modular = modular},
+                            2);
       check_edges(&g);
       edges_free(&g);
     }

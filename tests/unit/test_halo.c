@@ -1,7 +1,7 @@
 /* ranks: 1 2 3 4 7 */
-/* Halo of global ids: every halo row must receive its own id, gradients must go home, and the two halves of
- * the edges must be the slice of the file again. Random graphs, empty ranks, no edges, fewer rows than
- * ranks. */
+/* Halo of global ids: every halo row must receive its own id, gradients must go home, and the two
+ * halves of the edges must be the slice of the file again. Random graphs, empty ranks, no edges,
+ * fewer rows than ranks. */
 #include "kernels/interface/backends.h"
 #include "check.h"
 #include "partition/halo.h"
@@ -21,7 +21,8 @@ static struct made make(gidx n, int most, uint64_t seed) {
   struct made g = {.n = n, .row_ptr = NEW_ZERO(eidx, n + 1)};
   for (gidx i = 0; i < n; i++) {
     const struct rng_block b = rng_draw(seed, (uint32_t)i, 0, 0, 0);
-    g.row_ptr[i + 1] = g.row_ptr[i] + (most ? b.v[0] % (uint32_t)(b.v[1] % 16 ? most + 1 : 8 * most + 1) : 0);
+    g.row_ptr[i + 1] =
+        g.row_ptr[i] + (most ? b.v[0] % (uint32_t)(b.v[1] % 16 ? most + 1 : 8 * most + 1) : 0);
   }
   g.n_edges = g.row_ptr[n];
   g.source = NEW(gidx, g.n_edges);
@@ -90,7 +91,8 @@ static void check_exchange(const struct comm *comm, const struct graph *graph, i
 }
 
 /* Each rank gives 1 per halo row: an own row must end with the number of ranks that hold it. */
-static void check_reduce(const struct comm *comm, const struct graph *graph, const struct made *made) {
+static void check_reduce(const struct comm *comm, const struct graph *graph,
+                         const struct made *made) {
   enum { WIDTH = 3 };
   const int64_t n = (int64_t)graph->n_own + graph->n_halo;
   float *rows = NEW_ZERO(float, n *WIDTH);
@@ -114,7 +116,8 @@ static void check_reduce(const struct comm *comm, const struct graph *graph, con
   mem_free(needed), mem_free(rows);
 }
 
-static void check_kind(struct comm *comm, const struct made *made, const gidx *first, enum halo_kind kind) {
+static void check_kind(struct comm *comm, const struct made *made, const gidx *first,
+                       enum halo_kind kind) {
   const gidx low = first[comm->rank], n = first[comm->rank + 1] - low;
   eidx *row_ptr = NEW(eidx, n + 1);
   for (gidx i = 0; i <= n; i++) row_ptr[i] = made->row_ptr[low + i] - made->row_ptr[low];
@@ -133,7 +136,8 @@ static void check_kind(struct comm *comm, const struct made *made, const gidx *f
 }
 
 static void check_graph(struct comm *comm, const struct made *made, const gidx *first) {
-  for (enum halo_kind kind = HALO_AUTO; kind <= HALO_ALL; kind++) check_kind(comm, made, first, kind);
+  for (enum halo_kind kind = HALO_AUTO; kind <= HALO_ALL; kind++)
+    check_kind(comm, made, first, kind);
 }
 
 static void test_split(gidx n, int most, uint64_t seed) {
@@ -166,7 +170,8 @@ static void test_gap(void) {
   made_free(&made);
 }
 
-/* Full graphs are gathered, sparse ones exchange halos; the choice is that of all ranks together. */
+/* Full graphs are gathered, sparse ones exchange halos; the choice is that
+ * of all ranks together. */
 static void test_choice(void) {
   CHECK(halo_takes_all(7, 8) && !halo_takes_all(6, 8) && !halo_takes_all(0, 0));
   CHECK(halo_takes_all((int64_t)1 << 40, (int64_t)1 << 40));

@@ -6,7 +6,8 @@
 
 #include <unistd.h>
 
-static const struct usage usage = {.verb = "test", .operands = "", .about = "A test.", .example = "  none"};
+static const struct usage usage = {
+    .verb = "test", .operands = "", .about = "A test.", .example = "  none"};
 
 static struct status parse(struct job *job, int argc, char **argv) {
   struct option rows[JOB_OPTIONS];
@@ -15,7 +16,8 @@ static struct status parse(struct job *job, int argc, char **argv) {
 }
 
 static void test_choices(void) {
-  char *words[] = {"test", "--device", "cpu", "--threads", "3", "--memory", "1.5", "--resume", "a/file.h5"};
+  char *words[] = {"test",     "--device", "cpu",      "--threads", "3",
+                   "--memory", "1.5",      "--resume", "a/file.h5"};
   struct job job;
   CHECK_FINE(parse(&job, 9, words));
   CHECK_FINE(job_start(&world, &job));
@@ -42,7 +44,8 @@ static void test_choices(void) {
 }
 
 static void test_orders(void) {
-  char *nccl[] = {"test", "--device", "cpu", "--transport", "nccl"}, *gpu[] = {"test", "--device", "gpu"};
+  char *nccl[] = {"test", "--device", "cpu", "--transport", "nccl"},
+       *gpu[] = {"test", "--device", "gpu"};
   struct job job;
   CHECK_FINE(parse(&job, 5, nccl));
   CHECK_EQ(job_start(&world, &job).code, EXIT_USAGE);
@@ -63,7 +66,8 @@ static void test_config(void) {
   json_t *config, *same;
   CHECK_FINE(job_config(&world, &job, &config));
   CHECK_FINE(json_from_text(
-      "{\"record\": {\"spikes\": \"all\"}, \"big\": \"9007199254740993\", \"threshold\": 7}", "text", &same));
+      "{\"record\": {\"spikes\": \"all\"}, \"big\": \"9007199254740993\", \"threshold\": 7}",
+      "text", &same));
   CHECK(json_equal(config, same));
   char a[65], b[65];
   job_json_digest(config, a), job_json_digest(same, b);

@@ -1,6 +1,7 @@
 /* ranks: 1 */
-/* 64 bits where a hundred thousand million edges need them: offsets, splits, plans; with a FILE (a sparse
- * artifact that tests/cli/test_large.py makes) also what is read from behind the 2^32nd edge. */
+/* 64 bits where a hundred thousand million edges need them: offsets, splits, plans; with a
+ * FILE (a sparse artifact that tests/cli/test_large.py makes) also what is read from
+ * behind the 2^32nd edge. */
 #include "kernels/interface/backends.h"
 #include "check.h"
 #include "lif/net.h"
@@ -48,8 +49,12 @@ static void test_plan(void) {
   CHECK_EQ(g.needed, 15 * g.n_nodes);
   const struct plan_memory lif = plan_simulate_memory(&g, s, 0);
   CHECK(lif.total > 8 * (hundred_billion / 16) && lif.total < 12 * (hundred_billion / 16));
-  const struct plan_training training = {
-      .shape = {32, 64, 2}, .vocabulary = 65, .embedding = 32, .n_input = 1, .n_output = 1, .replicas = 1};
+  const struct plan_training training = {.shape = {32, 64, 2},
+                                         .vocabulary = 65,
+                                         .embedding = 32,
+                                         .n_input = 1,
+                                         .n_output = 1,
+                                         .replicas = 1};
   const struct plan_memory train = plan_train_memory(&backend_cpu, &g, s, &training);
   const double states = 129.0 * (double)g.n_nodes * 128, edges = (double)(hundred_billion / 16);
   CHECK((double)train.total > states + 30 * edges && (double)train.total < states + 80 * edges);

@@ -1,6 +1,7 @@
 /* ranks: 1 2 4 */
-/* What ranks tell each other between batches: the strongest request and the smallest fault reach everybody,
- * alone and beside spikes; spikes arrive whole and in rank order, travelling as lists or as masks. */
+/* What ranks tell each other between batches: the strongest request and the smallest fault
+ * reach everybody, alone and beside spikes; spikes arrive whole and in rank order,
+ * travelling as lists or as masks. */
 #include "kernels/interface/backends.h"
 #include "check.h"
 #include "lif/exchange.h"
@@ -25,7 +26,8 @@ static void test_agree(struct lif_exchange *x) {
   CHECK_EQ(fault.value, world.size - 1);
 }
 
-/* Rank r's neuron i fires at step k when i % every == (r + k) % every: few make a list, many a mask. */
+/* Rank r's neuron i fires at step k when i % every == (r + k) % every: few
+ * make a list, many a mask. */
 static void test_spikes(struct lif_exchange *x, int every) {
   uint32_t row[STEPS * OWN];
   int64_t step_ptr[STEPS + 1];

@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 7 */
-/* A rank's share read from the artifact is the share built from arrays, ordered and not, constant delays and
- * none, parallel edges and self-loops, more ranks than nodes. */
+/* A rank's share read from the artifact is the share built from arrays, ordered and not, constant
+ * delays and none, parallel edges and self-loops, more ranks than nodes. */
 #include "check.h"
 #include "io/graph/connectome.h"
 #include "lif/net.h"
@@ -21,7 +21,8 @@ static void make_graph(struct connectome *g, int64_t n, eidx n_edges, bool delay
                            .constant_delay = 3,
                            .body_id = NEW(uint64_t, n)};
   for (int64_t i = 0; i < n; i++) g->body_id[i] = 10 * (uint64_t)i;
-  g->source = NEW(uint32_t, n_edges), g->target = NEW(uint32_t, n_edges), g->impulse = NEW(int16_t, n_edges);
+  g->source = NEW(uint32_t, n_edges), g->target = NEW(uint32_t, n_edges),
+  g->impulse = NEW(int16_t, n_edges);
   if (delays) g->delay = NEW(uint16_t, n_edges);
   for (eidx e = 0; e < n_edges; e++) {
     const struct rng_block r = rng_draw(3, (uint32_t)e, 0, 0, 0);
@@ -47,7 +48,9 @@ static void check_row(const struct lif_edge *got, struct lif_edge *wanted, eidx 
   struct lif_edge *copy = NEW(struct lif_edge, n);
   for (eidx e = 0; e < n; e++) CHECK_EQ(got[e].target, wanted[e].target);
   if (n) memcpy(copy, got, (size_t)n * sizeof *got);
-  if (n) qsort(copy, (size_t)n, sizeof *copy, by_edge), qsort(wanted, (size_t)n, sizeof *wanted, by_edge);
+  if (n)
+    qsort(copy, (size_t)n, sizeof *copy, by_edge),
+        qsort(wanted, (size_t)n, sizeof *wanted, by_edge);
   CHECK(n == 0 || !memcmp(copy, wanted, (size_t)n * sizeof *copy));
   mem_free(copy);
 }
@@ -92,7 +95,8 @@ static void check_graph(int64_t n, eidx n_edges, bool delays, bool ordered, int 
   check_net(&read, &built);
   connectome_close(file), comm_barrier(&world);
   if (world.rank == 0) unlink(path);
-  lif_net_free(&read), lif_net_free(&built), connectome_free(&graph), mem_free(first), mem_free(constant);
+  lif_net_free(&read), lif_net_free(&built), connectome_free(&graph), mem_free(first),
+      mem_free(constant);
 }
 
 int main(int argc, char **argv) {

@@ -1,6 +1,7 @@
 /* ranks: 1 2 3 4 7 */
-/* The reference's simulations (tests/data/lif), step by step, by the plain and the fast loop, with 1 and 3
- * threads, in two row orders; runs at the edge of int32, where exact sums that leave it are refused. */
+/* The reference's simulations (tests/data/lif), step by step, by the plain and the fast
+ * loop, with 1 and 3 threads, in two row orders; runs at the edge of int32, where exact sums
+ * that leave it are refused. */
 #include "lif_case.h"
 
 struct vector {
@@ -63,8 +64,12 @@ static void read_edges(FILE *file, struct vector *v) {
       weight[at] = (int16_t)x[i + 2], delay[at] = (uint16_t)x[i + 3];
     }
   CHECK_EQ(at, v->n_edges);
-  v->edges = (struct lif_edges){
-      .n_nodes = v->n, .n_edges = at, .source = source, .target = target, .weight = weight, .delay = delay};
+  v->edges = (struct lif_edges){.n_nodes = v->n,
+                                .n_edges = at,
+                                .source = source,
+                                .target = target,
+                                .weight = weight,
+                                .delay = delay};
   mem_free(x);
 }
 
@@ -87,7 +92,8 @@ static bool read_head(FILE *file, struct vector *v) {
   CHECK(fscanf(file, "%63s", v->name) == 1);
   v->n = number(file), v->n_edges = number(file), v->n_steps = number(file);
   word(file, "params");
-  struct lif_numbers p = {.threshold = number(file), .reset = number(file), .refractory_steps = number(file)};
+  struct lif_numbers p = {
+      .threshold = number(file), .reset = number(file), .refractory_steps = number(file)};
   int64_t n, *shifts = list(file, "shifts", &p.n_shifts);
   p.decay_shifts = shifts;
   CHECK_FINE(lif_params_from(v->name, &p, &v->params));
@@ -165,7 +171,8 @@ static void check_same(const int64_t *got, const int64_t *wanted, int64_t n) {
 static void check_pending(const int64_t *ring, int64_t n, int max_delay, const int64_t *pending,
                           int64_t n_numbers) {
   int64_t *wanted = NEW_ZERO(int64_t, n * max_delay + 1);
-  for (int64_t i = 0; i < n_numbers; i += 3) wanted[pending[i + 1] * max_delay + pending[i]] = pending[i + 2];
+  for (int64_t i = 0; i < n_numbers; i += 3)
+    wanted[pending[i + 1] * max_delay + pending[i]] = pending[i + 2];
   check_same(ring, wanted, n * max_delay);
   mem_free(wanted);
 }
@@ -195,7 +202,8 @@ static void check_vector(const struct vector *v, const struct way *way) {
     events += batch.events, wanted_events += out_degrees(v, fired);
     whole_read(run, t < v->n_kept, &w);
     if (t < v->n_kept) {
-      check_same(w.potential, v->kept[3 * t], v->n), check_same(w.counter, v->kept[3 * t + 1], v->n);
+      check_same(w.potential, v->kept[3 * t], v->n),
+          check_same(w.counter, v->kept[3 * t + 1], v->n);
       check_pending(w.ring, v->n, p.net.max_delay, v->kept[3 * t + 2], v->kept_n[3 * t + 2]);
     }
     add_bits(&digest[0], fired, v->n), add_int32(&digest[1], w.potential, v->n),
@@ -241,7 +249,8 @@ static void check_overflow(const struct vector *v, const struct way *way) {
     struct whole_state w;
     whole_init(&p.net, &w);
     whole_read(run, false, &w);
-    check_same(w.potential, v->final_potential, v->n), check_same(w.counter, v->final_counter, v->n);
+    check_same(w.potential, v->final_potential, v->n),
+        check_same(w.counter, v->final_counter, v->n);
     whole_free(&w);
   } else {
     CHECK_EQ(batch.fault.step, v->fault.step);

@@ -1,6 +1,7 @@
 /* ranks: 1 */
-/* The pace of joined devices (core/lif_pace.h), played through by an unfair scheduler: which block goes on
- * next is drawn, some blocks and ranks far more often than others. Each word carries its step's number. */
+/* The pace of joined devices (core/lif_pace.h), played through by an unfair scheduler: which
+ * block goes on next is drawn, some blocks and ranks far more often than others. Each word
+ * carries its step's number. */
 #include "check.h"
 #include "contract/lif_pace.h"
 #include "core/rng.h"
@@ -52,7 +53,8 @@ static void check_send(const struct play *p, const struct place *r, int step) {
   for (int b = 0; b < r->n_blocks; b++) {
     const struct block *o = &r->block[b];
     const int taken = o->next == TAKE ? o->step - 1 : o->step;
-    if (taken < due) DIE(1, "a spike of step %d overwrites sums that block %d has not taken", step, b);
+    if (taken < due)
+      DIE(1, "a spike of step %d overwrites sums that block %d has not taken", step, b);
   }
 }
 
@@ -64,7 +66,8 @@ static void tell(struct play *p, int from, int b) {
       struct place *r = &p->rank[to];
       int *place = &r->inbox[from][w][o->step % p->window];
       if (*place >= 0 && r->block[w % r->n_blocks].heard < *place)
-        DIE(1, "the word of step %d overwrites that of step %d, which has not been heard", o->step, *place);
+        DIE(1, "the word of step %d overwrites that of step %d, which has not been heard", o->step,
+            *place);
       *place = o->step;
     }
 }
@@ -97,7 +100,9 @@ static bool act(struct play *p, int rank, int b) {
   const bool first = o->step % p->launch == 0;
   switch (o->next) {
   case TAKE: check_take(p, r, o->step), o->next = TELL; return true;
-  case TELL: tell(p, rank, b), check_send(p, r, o->step), o->sent = o->step, o->next = HEAR_LATE; return true;
+  case TELL:
+    tell(p, rank, b), check_send(p, r, o->step), o->sent = o->step, o->next = HEAR_LATE;
+    return true;
   case HEAR_LATE:
     if (p->late && !first && !hear(p, rank, b, o->step - 1)) return false;
     o->next = HEAR_NOW;
@@ -121,8 +126,10 @@ static bool act(struct play *p, int rank, int b) {
 static void play(struct play *p, uint32_t seed) {
   int left = 0;
   for (int r = 0; r < RANKS; r++) {
-    p->rank[r].n_blocks = 1 + (int)((seed + (uint32_t)r) % MOST_BLOCKS), left += p->rank[r].n_blocks;
-    for (int b = 0; b < MOST_BLOCKS; b++) p->rank[r].block[b] = (struct block){.sent = -1, .heard = -1};
+    p->rank[r].n_blocks = 1 + (int)((seed + (uint32_t)r) % MOST_BLOCKS),
+    left += p->rank[r].n_blocks;
+    for (int b = 0; b < MOST_BLOCKS; b++)
+      p->rank[r].block[b] = (struct block){.sent = -1, .heard = -1};
     memset(p->rank[r].inbox, 0xff, sizeof p->rank[r].inbox);
   }
   int64_t idle = 0;

@@ -1,7 +1,8 @@
 /* ranks: 1 2 3 4 */
-/* The rules of a step (jobs/conf/README.md) by numbers worked out by hand: when a refractory period ends,
- * what is lost in it, what a recorded value means, intervals, listed and Poisson spikes, silence, which of
- * several faults is reported. Most networks here have fewer neurons than there are ranks. */
+/* The rules of a step (jobs/conf/README.md) by numbers worked out by hand: when a refractory
+ * period ends, what is lost in it, what a recorded value means, intervals, listed and
+ * Poisson spikes, silence, which of several faults is reported. Most networks here have
+ * fewer neurons than there are ranks. */
 #include "lif_case.h"
 #include "core/rng.h"
 
@@ -33,7 +34,8 @@ static void edge(struct scene *s, uint32_t source, uint32_t target, int weight, 
 /* k = 31: positive potentials never leak. */
 static struct scene scene(gidx n, int32_t threshold, uint16_t refractory) {
   return (struct scene){
-      .n = n, .params = {.threshold = threshold, .refractory = refractory, .n_shifts = 1, .shift = {31}}};
+      .n = n,
+      .params = {.threshold = threshold, .refractory = refractory, .n_shifts = 1, .shift = {31}}};
 }
 
 static struct lif_edges edges_of(const struct scene *s) {
@@ -48,7 +50,8 @@ static struct lif_edges edges_of(const struct scene *s) {
 /* What a test adds to a scene once the net stands. */
 typedef int (*adding)(struct lif_net *net, struct lif_stimulus *stimulus);
 
-/* One step at a time, so that every state is seen; `batch` steps at a time when it is more than 1. */
+/* One step at a time, so that every state is seen; `batch` steps at a time
+ * when it is more than 1. */
 static void play_steps(const struct scene *s, const struct way *way, adding add, int64_t n_steps,
                        int64_t batch_steps, struct outcome *out) {
   struct place p;
@@ -102,8 +105,8 @@ static void test_refractory_period(void) {
   }
 }
 
-/* 0 fires at step 0 (arrival at 1, its target fired at 0: lost) and its second spike, at 2, arrives at 3:
- * kept. */
+/* 0 fires at step 0 (arrival at 1, its target fired at 0: lost) and its second spike, at
+ * 2, arrives at 3: kept. */
 static void test_input_while_refractory(void) {
   struct scene s = scene(2, 500, 1);
   edge(&s, 0, 1, 300, 1);
@@ -123,8 +126,8 @@ static int hundred_a_step(struct lif_net *net, struct lif_stimulus *stimulus) {
   return 1;
 }
 
-/* A recorded value is the state after its step: 100 a step, threshold 600: fires at step 5, which shows the
- * reset. */
+/* A recorded value is the state after its step: 100 a step, threshold 600: fires at step 5,
+ * which shows the reset. */
 static void test_time_of_values(void) {
   struct scene s = scene(2, 600, 0);
   s.params.reset = 7;
@@ -143,7 +146,8 @@ static int one_kick(struct lif_net *net, struct lif_stimulus *stimulus) {
   return 1;
 }
 
-/* A network long at rest wakes up: V = 1000 at step 5, and from then on V = V - (V >> 2) without any input.
+/* A network long at rest wakes up: V = 1000 at step 5, and from then on V = V - (V >> 2) without
+ * any input.
  */
 static void test_wakes_up(void) {
   struct scene s = scene(2, 5000, 0);
@@ -193,7 +197,8 @@ static void test_listed_spikes(void) {
   edge(&s, 0, 1, 9, 1);
   static struct outcome out;
   play(&s, listed_spikes, 10, &out);
-  const int64_t counter[] = {0, 0, 0, 5, 5, 4, 3, 5, 4, 3}, arrived[] = {0, 0, 0, 0, 9, 18, 18, 18, 27, 27};
+  const int64_t counter[] = {0, 0, 0, 5, 5, 4, 3, 5, 4, 3},
+                arrived[] = {0, 0, 0, 0, 9, 18, 18, 18, 27, 27};
   for (int t = 0; t < 10; t++) {
     CHECK_EQ(out.fired[2 * t], t == 3 || t == 4 || t == 7);
     CHECK_EQ(out.potential[2 * t], t < 3 ? INT32_MAX - 5 : 11);
@@ -270,7 +275,8 @@ static int remove_1(struct lif_net *net, struct lif_stimulus *stimulus) {
   return 2;
 }
 
-/* 0 -> 1 -> 2. Muted, 1 fires and is recorded, but 2 hears nothing. Removed, 1 does not fire either. */
+/* 0 -> 1 -> 2. Muted, 1 fires and is recorded, but 2 hears nothing. Removed,
+ * 1 does not fire either. */
 static void test_silence(void) {
   struct scene s = scene(3, 100, 0);
   edge(&s, 0, 1, 150, 1), edge(&s, 1, 2, 30, 1);
@@ -315,14 +321,16 @@ static int faults_of_both_phases(struct lif_net *net, struct lif_stimulus *stimu
   return 3;
 }
 
-static void check_fault(const struct lif_fault *fault, int64_t step, int phase, nodeid node, int64_t value) {
+static void check_fault(const struct lif_fault *fault, int64_t step, int phase, nodeid node,
+                        int64_t value) {
   CHECK_EQ(fault->step, step);
   CHECK_EQ(fault->phase, phase);
   CHECK_EQ(fault->node, node);
   CHECK_EQ(fault->value, value);
 }
 
-/* All within one batch of 3 steps (3, 4, 5): the smallest (step, phase, node), and no spike from its step on.
+/* All within one batch of 3 steps (3, 4, 5): the smallest (step, phase, node), and no spike from
+ * its step on.
  */
 static void test_which_fault(void) {
   struct scene s = scene(5, 1000, 0);
@@ -365,7 +373,8 @@ static void test_many_spikes_at_once(void) {
   mem_free(source), mem_free(target), mem_free(weight), mem_free(start);
 }
 
-/* Neurons of several blocks, hence of several threads and ranks, in either order: the smallest node id. */
+/* Neurons of several blocks, hence of several threads and ranks, in either
+ * order: the smallest node id. */
 static void test_fault_of_many_blocks(void) {
   enum { N = 3001 };
   const struct lif_edges none = {.n_nodes = N};

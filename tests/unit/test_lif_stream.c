@@ -1,9 +1,9 @@
 /* ranks: 1 2 4 7 */
-/* Edges that stay in the file give the bits of resident ones: spikes and the whole state, step by step, for
- * any threads, with and without some that read ahead, with room for all of them, for some and for one row at
- * a time, with pages that are thrown out of the page cache under the run, narrow and wide sums, rows in
- * another order, a hub, no edges, a silent network; state carried from one residency to the other and back.
- * And the process holds none of them. */
+/* Edges that stay in the file give the bits of resident ones: spikes and the whole state, step by
+ * step, for any threads, with and without some that read ahead, with room for all of them, for some
+ * and for one row at a time, with pages that are thrown out of the page cache under the run, narrow
+ * and wide sums, rows in another order, a hub, no edges, a silent network; state carried from one
+ * residency to the other and back. And the process holds none of them. */
 #include "lif_case.h"
 #include "graph/load.h"
 #include "core/rng.h"
@@ -56,7 +56,8 @@ struct bed {
 
 enum { RESIDENT = -1, ALL_HELD = 8 * N * DEGREE * 2, SOME_HELD = ALL_HELD / 8, ONE_ROW_HELD = 0 };
 
-static void bed_open(struct bed *b, int64_t held, int threads, int readers, bool driven, bool wide) {
+static void bed_open(struct bed *b, int64_t held, int threads, int readers, bool driven,
+                     bool wide) {
   static const struct lif_params params = {
       .threshold = 9000, .reset = -300, .refractory = 2, .n_shifts = 1, .shift = {4}};
   struct connectome_file *file;
@@ -65,7 +66,8 @@ static void bed_open(struct bed *b, int64_t held, int threads, int readers, bool
   b->place = (struct place){.first_of_rank = NEW(gidx, world.size + 1)};
   CHECK_FINE(connectome_open(&world, path, &file));
   load_split(&world, file, world.size, b->place.first_of_rank);
-  const gidx first = b->place.first_of_rank[world.rank], last = b->place.first_of_rank[world.rank + 1];
+  const gidx first = b->place.first_of_rank[world.rank],
+             last = b->place.first_of_rank[world.rank + 1];
   if (held != RESIDENT)
     lif_net_stream(file, first, last, held, readers, &b->place.net);
   else
@@ -184,7 +186,8 @@ static void test_memory(void) {
   const int64_t longest = b.place.net.out_ptr[8] - b.place.net.out_ptr[7];
   CHECK(8 * longest < SOME_HELD);
   for (int k = 0; k < STEPS; k++) step(&b, &sums[0], &sums[1]);
-  const int64_t state = own * (6 + 4 * (int64_t)b.place.net.max_delay) + 64 * N; /* and the batch's spikes */
+  const int64_t state =
+      own * (6 + 4 * (int64_t)b.place.net.max_delay) + 64 * N; /* and the batch's spikes */
   CHECK(sums[1] > 1000 && mem_held() - before < SOME_HELD + rows + state);
   CHECK(SOME_HELD < 8 * N * DEGREE / 3);
   bed_close(&b);

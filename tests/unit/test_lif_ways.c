@@ -1,7 +1,8 @@
 /* ranks: 1 2 4 7 */
 /* seconds: 240 */
-/* One lively network, run in every way that must not matter: ranks, threads, loops, row order, batch lengths,
- * width of the sums, cut and continued. All against the plain loop on one rank, step by step. */
+/* One lively network, run in every way that must not matter: ranks, threads, loops, row
+ * order, batch lengths, width of the sums, cut and continued. All against the plain loop on
+ * one rank, step by step. */
 #include "lif_case.h"
 #include "core/rng.h"
 
@@ -21,11 +22,16 @@ static void make_edges(void) {
     const struct rng_block r = rng_draw(5, (uint32_t)e, 0, 0, 0);
     source[e] = (uint32_t)(e / DEGREE);
     target[e] = (uint32_t)rng_below(r.v[0], r.v[1], N);
-    weight[e] = (int16_t)(source[e] % 5 ? 200 + (int)(r.v[2] % 1800) : -1500 - (int)(r.v[2] % 3500));
+    weight[e] =
+        (int16_t)(source[e] % 5 ? 200 + (int)(r.v[2] % 1800) : -1500 - (int)(r.v[2] % 3500));
     delay[e] = (uint16_t)(LOW_DELAY + r.v[3] % (HIGH_DELAY - LOW_DELAY + 1));
   }
-  edges = (struct lif_edges){
-      .n_nodes = N, .n_edges = n, .source = source, .target = target, .weight = weight, .delay = delay};
+  edges = (struct lif_edges){.n_nodes = N,
+                             .n_edges = n,
+                             .source = source,
+                             .target = target,
+                             .weight = weight,
+                             .delay = delay};
 }
 
 /* Poisson drive of one in four, a current into a few, listed spikes of some: all kinds at once. */
@@ -40,17 +46,18 @@ static int drive(const struct lif_net *net, struct lif_stimulus *stimulus) {
   return 3;
 }
 
-/* A run of n_steps from zeros, batches of at most `most` steps; `wide` forces 64-bit sums; driven or left to
- * itself after a kick. */
-static struct trail run_once(const struct comm *comm, const struct way *way, int64_t n_steps, int64_t most,
-                             bool wide, bool driven) {
+/* A run of n_steps from zeros, batches of at most `most` steps; `wide` forces 64-bit sums; driven
+ * or left to itself after a kick. */
+static struct trail run_once(const struct comm *comm, const struct way *way, int64_t n_steps,
+                             int64_t most, bool wide, bool driven) {
   struct place p;
   struct lif_stimulus stimulus[3];
   struct trail trail = {0};
   place_init(&p, comm, &edges, way);
   p.net.wide |= wide;
   int n_stimuli = drive(&p.net, stimulus);
-  struct lif_run *run = open_run(&p, comm, way, &params, stimulus + (driven ? 0 : 1), driven ? 3 : 2, 99);
+  struct lif_run *run =
+      open_run(&p, comm, way, &params, stimulus + (driven ? 0 : 1), driven ? 3 : 2, 99);
   while (run->step < n_steps) {
     struct lif_batch batch;
     const int64_t left = n_steps - run->step;
@@ -97,7 +104,8 @@ static void test_ways(void) {
 
 static void test_long_run(void) {
   const struct trail wanted = reference(LONG_RUN, true);
-  const struct way way = {.backend = backend_cpu.lif, .threads = world.size > 1 ? 1 : 2, .permuted = true};
+  const struct way way = {
+      .backend = backend_cpu.lif, .threads = world.size > 1 ? 1 : 2, .permuted = true};
   const struct trail got = run_once(&world, &way, LONG_RUN, LOW_DELAY, false, true);
   check_trail(&got, &wanted);
 }
@@ -133,7 +141,8 @@ static void carry_over(const struct lif_run *from, struct lif_run *to) {
   lif_state_init(net, &state);
   state.step = from->step;
   for (lidx i = 0; i < net->n_own; i++) {
-    state.potential[i] = (int32_t)w.potential[net->id[i]], state.counter[i] = (uint16_t)w.counter[net->id[i]];
+    state.potential[i] = (int32_t)w.potential[net->id[i]],
+    state.counter[i] = (uint16_t)w.counter[net->id[i]];
     memcpy(state.ring + (int64_t)i * net->max_delay, w.ring + net->id[i] * net->max_delay,
            (size_t)net->max_delay * sizeof *w.ring);
   }
@@ -141,8 +150,8 @@ static void carry_over(const struct lif_run *from, struct lif_run *to) {
   lif_state_free(&state), whole_free(&w);
 }
 
-static void check_cut(int64_t cut, int64_t n_steps, const struct way *before, const struct way *after,
-                      const struct trail *wanted) {
+static void check_cut(int64_t cut, int64_t n_steps, const struct way *before,
+                      const struct way *after, const struct trail *wanted) {
   struct place p[2];
   struct lif_stimulus stimulus[2][3];
   struct lif_run *run[2];

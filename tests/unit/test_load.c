@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 7 */
-/* From the artifact to a rank's share: splits on stored blocks, shares that tile the file, the graph for
- * training with its halo, ordered and not, more ranks than rows. */
+/* From the artifact to a rank's share: splits on stored blocks, shares that tile the file, the
+ * graph for training with its halo, ordered and not, more ranks than rows. */
 #include "kernels/interface/backends.h"
 #include "check.h"
 #include "partition/halo.h"
@@ -45,7 +45,8 @@ static void check_split(struct connectome_file *file, int parts, const gidx *fir
 }
 
 /* Every edge of the share, as (source node, target node), against the whole file read by itself. */
-static void check_share(struct connectome_file *file, const gidx *first, const struct graph *graph) {
+static void check_share(struct connectome_file *file, const gidx *first,
+                        const struct graph *graph) {
   const struct connectome_facts *facts = connectome_facts(file);
   struct share share;
   share_load(file, first[world.rank], first[world.rank + 1], &share);
@@ -53,7 +54,8 @@ static void check_share(struct connectome_file *file, const gidx *first, const s
   CHECK_EQ(share.n_edges, graph->near.n_edges + graph->far.n_edges);
   uint32_t *source = NEW(uint32_t, facts->n_edges), *target = NEW(uint32_t, facts->n_edges);
   uint32_t *node_of_row = NEW(uint32_t, facts->n_nodes);
-  connectome_sources(file, 0, facts->n_edges, source), connectome_targets(file, 0, facts->n_edges, target);
+  connectome_sources(file, 0, facts->n_edges, source),
+      connectome_targets(file, 0, facts->n_edges, target);
   connectome_node_of_row(file, node_of_row);
   for (int half = 0; half < 2; half++) {
     const struct csr *csr = half ? &graph->far : &graph->near;
@@ -61,7 +63,8 @@ static void check_share(struct connectome_file *file, const gidx *first, const s
     for (lidx i = 0; i < csr->n_rows; i++)
       for (eidx k = csr->row_ptr[i]; k < csr->row_ptr[i + 1]; k++) {
         const eidx at = share.first_edge + edge[k];
-        const gidx row = half ? graph->halo_gid[csr->col[k] - graph->n_own] : graph->first + csr->col[k];
+        const gidx row =
+            half ? graph->halo_gid[csr->col[k] - graph->n_own] : graph->first + csr->col[k];
         CHECK_EQ(source[at], node_of_row[row]);
         CHECK_EQ(target[at], share.node[i]);
       }
@@ -132,7 +135,8 @@ int main(int argc, char **argv) {
   test_start(&argc, &argv);
   CHECK_FINE(transport_mpi.open(&world));
   if (world.rank == 0) {
-    snprintf(path, sizeof path, "%s/fascicle_load_XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    snprintf(path, sizeof path, "%s/fascicle_load_XXXXXX",
+             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     CHECK(mkdtemp(path) != NULL);
     strcat(path, "/graph.h5");
   }

@@ -1,5 +1,6 @@
 /* ranks: 1 */
-/* The cpu model against plain loops in double: drive, logits, loss, every gradient; optimiser steps. */
+/* The cpu model against plain loops in double: drive, logits, loss, every
+ * gradient; optimiser steps. */
 #include "kernels/interface/backends.h"
 #include "check.h"
 #include "core/log.h"
@@ -167,7 +168,8 @@ static void test_shape(struct model_shape s, int used, int n_threads) {
 
 /* The reference's own gradient against central differences of its loss. */
 static void test_reference(void) {
-  struct model_shape s = {.vocabulary = 5, .embedding = 3, .batch = 2, .steps = 3, .n_in = 4, .n_out = 6};
+  struct model_shape s = {
+      .vocabulary = 5, .embedding = 3, .batch = 2, .steps = 3, .n_in = 4, .n_out = 6};
   struct reference r = reference_init(s);
   reference_loss(&r, 2, 1);
   double *d = NEW(double, r.at.at[MODEL_BLOCKS]);
@@ -185,7 +187,8 @@ static void test_reference(void) {
 
 /* v = c theta, a = sigmoid(rho) and back. */
 static void test_core(void) {
-  struct model_shape s = {.vocabulary = 2, .embedding = 1, .batch = 1, .steps = 1, .n_edges = 5, .n_own = 3};
+  struct model_shape s = {
+      .vocabulary = 2, .embedding = 1, .batch = 1, .steps = 1, .n_edges = 5, .n_own = 3};
   struct model *m;
   CHECK_FINE(ops->open(&s, true, 1, &m));
   const struct model_layout at = model_layout_of(&s);
@@ -215,8 +218,13 @@ static void test_core(void) {
 
 /* A value that is not finite makes the loss not finite, wherever it stands. */
 static void test_not_finite(void) {
-  struct model_shape s = {
-      .vocabulary = 7, .embedding = 2, .batch = 3, .steps = 2, .n_in = 1, .n_out = 2, .adds_bias = true};
+  struct model_shape s = {.vocabulary = 7,
+                          .embedding = 2,
+                          .batch = 3,
+                          .steps = 2,
+                          .n_in = 1,
+                          .n_out = 2,
+                          .adds_bias = true};
   struct model *m;
   CHECK_FINE(ops->open(&s, false, 1, &m));
   const int32_t target[6] = {0, 1, 2, 3, 4, 5};
@@ -267,7 +275,8 @@ static void test_update(void) {
   }
   CHECK(ops->figures(m).squares == ops->squares(m));
   ops->squares_set(m, INFINITY);
-  ops->update(m, 0, N, &(struct adamw){.rate = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 21});
+  ops->update(m, 0, N,
+              &(struct adamw){.rate = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 21});
   CHECK(distance(w, x, N) < 1e-6);
   CHECK(distance(ops->array(m, MODEL_MOMENT1), m1, N) < 1e-6);
   CHECK(distance(ops->array(m, MODEL_MOMENT2), m2, N) < 1e-6);
@@ -300,7 +309,8 @@ static void test_threads(void) {
     ops->close(m);
   }
   CHECK(!memcmp(gradient[0], gradient[1], (size_t)n * sizeof(float)));
-  mem_free(gradient[0]), mem_free(gradient[1]), mem_free(output), mem_free(d_output), mem_free(drive);
+  mem_free(gradient[0]), mem_free(gradient[1]), mem_free(output), mem_free(d_output),
+      mem_free(drive);
   mem_free(token);
 }
 
@@ -334,10 +344,14 @@ int main(int argc, char **argv) {
                                   .n_out = 13,
                                   .adds_bias = true},
              40, 3);
-  test_shape(
-      (struct model_shape){
-          .vocabulary = 3, .embedding = 2, .batch = 1, .steps = 1, .n_in = 1, .n_out = 1, .adds_bias = true},
-      1, 1);
+  test_shape((struct model_shape){.vocabulary = 3,
+                                  .embedding = 2,
+                                  .batch = 1,
+                                  .steps = 1,
+                                  .n_in = 1,
+                                  .n_out = 1,
+                                  .adds_bias = true},
+             1, 1);
   test_core();
   test_not_finite();
   test_update();

@@ -21,7 +21,8 @@ static void test_schedule(void) {
 
 static void test_clip(void) {
   struct optim_config c = {.clip = 1};
-  CHECK(adamw_clip(c.clip, 0.5) == 1 && adamw_clip(c.clip, 4) == 0.25 && adamw_clip(c.clip, 0) == 1);
+  CHECK(adamw_clip(c.clip, 0.5) == 1 && adamw_clip(c.clip, 4) == 0.25 &&
+        adamw_clip(c.clip, 0) == 1);
   c.clip = 0;
   CHECK(adamw_clip(c.clip, 1e9) == 1);
 }
@@ -35,8 +36,8 @@ static void say(const char *change) {
 static void test_config(void) {
   struct train_config c;
   json_t *json, *before, *now;
-  CHECK_FINE(
-      json_from_text("{\"batch\": 7, \"optimizer\": {\"schedule\": \"cosine\", \"clip\": 2}}", "t", &json));
+  CHECK_FINE(json_from_text(
+      "{\"batch\": 7, \"optimizer\": {\"schedule\": \"cosine\", \"clip\": 2}}", "t", &json));
   CHECK_FINE(train_config_read(json, "t", &c));
   CHECK(c.batch == 7 && c.optimizer.schedule == SCHEDULE_COSINE && c.optimizer.clip == 2 &&
         c.microsteps == 2);

@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* The ordering: a valid nested permutation, whatever the order of edges; METIS' traps; quality figures
- * against counting by hand. */
+/* The ordering: a valid nested permutation, whatever the order of edges; METIS' traps; quality
+ * figures against counting by hand. */
 #include "check.h"
 #include "partition/generate.h"
 #include "core/mem.h"
@@ -15,7 +15,8 @@ static void check_order(const struct order_input *in, const struct order *o) {
   CHECK_EQ(o->block[o->parts], in->n_nodes);
   for (int p = 0; p < o->parts; p++) {
     CHECK(o->block[p] <= o->block[p + 1]);
-    for (gidx r = o->block[p]; r + 1 < o->block[p + 1]; r++) CHECK(o->node_of_row[r] < o->node_of_row[r + 1]);
+    for (gidx r = o->block[p]; r + 1 < o->block[p + 1]; r++)
+      CHECK(o->node_of_row[r] < o->node_of_row[r + 1]);
   }
   for (int64_t v = 0; v < in->n_nodes; v++) {
     CHECK(o->row_of_node[v] < in->n_nodes);
@@ -28,8 +29,8 @@ static void level_of(const struct order *o, int parts, gidx *first) {
 }
 
 /* Halo rows, cut and edges by looking at every pair of part and source. */
-static void check_quality(const struct order_input *in, const uint32_t *row_of_node, const gidx *first,
-                          int parts) {
+static void check_quality(const struct order_input *in, const uint32_t *row_of_node,
+                          const gidx *first, int parts) {
   struct order_quality q;
   order_quality(in, row_of_node, first, parts, &q);
   int64_t cut = 0, halo = 0, most = 0, heaviest = 0;
@@ -56,7 +57,8 @@ static void check_quality(const struct order_input *in, const uint32_t *row_of_n
 }
 
 static void test_modular(void) {
-  const struct generate_model model = {.n_nodes = 3000, .n_edges = 60000, .seed = 5, .modular = true};
+  const struct generate_model model = {
+      .n_nodes = 3000, .n_edges = 60000, .seed = 5, .modular = true};
   uint32_t *source = NEW(uint32_t, model.n_edges), *target = NEW(uint32_t, model.n_edges);
   generate_edges(&model, 1, source, target);
   const struct order_input in = {model.n_nodes, model.n_edges, source, target, 64, 1};
@@ -74,7 +76,8 @@ static void test_modular(void) {
     if (parts == 4) CHECK(q.cut < in.n_edges / 3); /* at random: 75 % */
     if (parts == 64) CHECK_EQ(q.cut, o.cut);
   }
-  for (int p = 0; p <= 128; p++) first[p] = model.n_nodes * p / 128; /* more parts than one word of bits */
+  for (int p = 0; p <= 128; p++)
+    first[p] = model.n_nodes * p / 128; /* more parts than one word of bits */
   check_quality(&in, o.row_of_node, first, 128);
   /* edges backwards: the same order */
   for (eidx a = 0, b = model.n_edges - 1; a < b; a++, b--) {
@@ -121,7 +124,8 @@ static void test_traps(void) {
   try_graph(41, 40, star_s, star_t, 8, 4); /* one node holds nearly all the weight */
 }
 
-/* Ten pairs with 2,591 parallel edges each beside single ones, all one way: weights far apart, none back. */
+/* Ten pairs with 2,591 parallel edges each beside single ones, all one way:
+ * weights far apart, none back. */
 static void test_extreme(void) {
   enum { N = 200, PAIRS = 10, PARALLEL = 2591 };
   uint32_t *source = NEW(uint32_t, N * 3 + PAIRS * PARALLEL),
@@ -129,7 +133,8 @@ static void test_extreme(void) {
   eidx m = 0;
   for (uint32_t v = 0; v < N; v++)
     for (uint32_t k = 1; k <= 3; k++) source[m] = v, target[m++] = (v + k * 7) % N;
-  for (uint32_t i = 0; i < PAIRS * PARALLEL; i++) source[m] = i % PAIRS, target[m++] = 100 + 9 * (i % PAIRS);
+  for (uint32_t i = 0; i < PAIRS * PARALLEL; i++)
+    source[m] = i % PAIRS, target[m++] = 100 + 9 * (i % PAIRS);
   try_graph(N, m, source, target, 8, 8);
   const struct order_input in = {N, m, source, target, 2, 1};
   struct order o;
@@ -152,13 +157,14 @@ static int64_t number_ids(int64_t n, const int64_t *id, uint32_t *node) {
   for (int64_t i = 0; i < n; i++)
     if (i == 0 || sorted[i] != sorted[m - 1]) sorted[m++] = sorted[i];
   for (int64_t i = 0; i < n; i++)
-    node[i] = (uint32_t)((int64_t *)bsearch(&id[i], sorted, (size_t)m, sizeof *sorted, by_id) - sorted);
+    node[i] =
+        (uint32_t)((int64_t *)bsearch(&id[i], sorted, (size_t)m, sizeof *sorted, by_id) - sorted);
   mem_free(sorted);
   return m;
 }
 
-/* The larval brain against the figures published for direct k-way partitions of it by METIS: nested halves
- * may cost some halo rows more, not many. */
+/* The larval brain against the figures published for direct k-way partitions of it by METIS: nested
+ * halves may cost some halo rows more, not many. */
 static void test_larva(void) {
   enum { EDGES = 119010 };
   static const struct {
@@ -166,7 +172,8 @@ static void test_larva(void) {
     int64_t halo, gather;
   } known[] = {{2, 2028, 3554}, {4, 4484, 10662}, {8, 8615, 24878}};
   char path[1024];
-  snprintf(path, sizeof path, "%s/data/larva_edges.txt", getenv("SHARED") ? getenv("SHARED") : "../shared");
+  snprintf(path, sizeof path, "%s/data/larva_edges.txt",
+           getenv("SHARED") ? getenv("SHARED") : "../shared");
   FILE *file = fopen(path, "r");
   if (!file && getenv("CI")) DIE(1, "%s is missing", path);
   if (!file) {

@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* The recurrence of one rank: every SIMD path against a dense float64 model, that model against finite
- * differences. */
+/* The recurrence of one rank: every SIMD path against a dense float64 model, that model
+ * against finite differences. */
 #include "check.h"
 #include "kernels/interface/backends.h"
 #include "contract/recurrence.h"
@@ -75,8 +75,8 @@ static void compare(const struct run *r, const struct model *m, const struct mod
   for (int i = 0; i < 6; i++) {
     checks_run++;
     if (!(error[i] < limit))
-      DIE(1, "%s: relative error %.3g at B=%d T=%d M=%d, FASCICLE_SIMD=%s", name[i], error[i], m->B, m->T,
-          m->M, getenv("FASCICLE_SIMD"));
+      DIE(1, "%s: relative error %.3g at B=%d T=%d M=%d, FASCICLE_SIMD=%s", name[i], error[i], m->B,
+          m->T, m->M, getenv("FASCICLE_SIMD"));
     if (error[i] > worst) worst = error[i];
   }
 }
@@ -123,15 +123,18 @@ static void test_rounding(void) {
     CHECK(round_half(x) == (fabs(half) < 65536 ? (float)half : copysignf(INFINITY, x)));
     CHECK(round_bfloat(x) == (float)bfloat);
   }
-  static const float ties[] = {2049, 2051, 0x1.8p-25f, 0x1p-25f, 65519, 65520, 0x1.01p0f, 0x1.03p0f};
+  static const float ties[] = {2049,  2051,  0x1.8p-25f, 0x1p-25f,
+                               65519, 65520, 0x1.01p0f,  0x1.03p0f};
   static const float half[] = {2048, 2052, 0x1p-24f, 0, 65504, INFINITY, 0x1.01p0f, 0x1.03p0f};
   static const float bfloat[] = {2048, 2048, 0x1.8p-25f, 0x1p-25f, 65536, 65536, 1, 0x1.04p0f};
-  for (int i = 0; i < 8; i++) CHECK(round_half(-ties[i]) == -half[i] && round_bfloat(ties[i]) == bfloat[i]);
+  for (int i = 0; i < 8; i++)
+    CHECK(round_half(-ties[i]) == -half[i] && round_bfloat(ties[i]) == bfloat[i]);
   CHECK(isnan(round_half(NAN)) && isnan(round_bfloat(-NAN)) && isinf(round_half(-INFINITY)));
 }
 
-/* A last digit in float32 now and then turns a rounding to 16 bits over, and each turn makes more of them in
- * the next microstep: so one character only, and a bar a twentieth of what the rounding itself changes. */
+/* A last digit in float32 now and then turns a rounding to 16 bits over, and each turn makes more
+ * of them in the next microstep: so one character only, and a bar a twentieth of what the
+ * rounding itself changes. */
 static void test_mixed(void) {
   struct model m = model_init(300, 30, 13, 1, 2);
   for (int i = 0; i < m.N; i += 9) m.leak[i] = (float)0.02;
@@ -207,7 +210,8 @@ static void no_gradient(const struct model *m, const struct model_result *want) 
   be->window_backward(r.state); /* and nothing is left of the first */
   all_zero(be->d_value(r.state), m->E), all_zero(be->d_leak(r.state), m->N),
       all_zero(be->d_bias(r.state), m->N);
-  all_zero(be->d_drive(r.state), m->T * m->n_in * m->B), all_zero(be->d_state(r.state), m->N * m->B);
+  all_zero(be->d_drive(r.state), m->T * m->n_in * m->B),
+      all_zero(be->d_state(r.state), m->N * m->B);
   run_close(&r);
 }
 
@@ -227,7 +231,8 @@ static void same_bits(const struct model *m, const struct model_result *want) {
     run_open(&b, m, n_threads, true);
     be->forward_begin(b.state);
     const int K = m->T * m->M;
-    for (int k = 0; k < K && n_threads % 2; k++) be->forward_near(b.state, k), be->forward_far(b.state, k);
+    for (int k = 0; k < K && n_threads % 2; k++)
+      be->forward_near(b.state, k), be->forward_far(b.state, k);
     if (n_threads % 2 == 0) be->window_forward(b.state);
     be->backward_begin(b.state);
     for (int k = K - 1; k >= 0 && n_threads % 2; k--)
@@ -278,7 +283,8 @@ static double loss_at(const struct model *m) {
   return loss;
 }
 
-static void differentiate(struct model *m, double *x, const double *gradient, int64_t n, int64_t stride) {
+static void differentiate(struct model *m, double *x, const double *gradient, int64_t n,
+                          int64_t stride) {
   const double h = 1e-5;
   for (int64_t i = 0; i < n; i += stride) {
     const double at = x[i];

@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 7 */
-/* The recurrence on a split graph: outputs and gradients equal a float64 model's and one rank's, and repeat
- * bit for bit; empty ranks take part. */
+/* The recurrence on a split graph: outputs and gradients equal a float64 model's and one rank's,
+ * and repeat bit for bit; empty ranks take part. */
 #include "kernels/interface/backends.h"
 #include "check.h"
 #include "partition/halo.h"
@@ -27,7 +27,8 @@ static lidx own_nodes(const struct graph *g, const int *all, int n, lidx **rows,
   *start = 0;
   for (int i = 0; i < n; i++) {
     if (all[i] < g->first) *start = i + 1;
-    if (all[i] >= g->first && all[i] < g->first + g->n_own) (*rows)[count++] = (lidx)(all[i] - g->first);
+    if (all[i] >= g->first && all[i] < g->first + g->n_own)
+      (*rows)[count++] = (lidx)(all[i] - g->first);
   }
   return count;
 }
@@ -54,7 +55,8 @@ static eidx model_edge(const struct share *s, const struct model *m, eidx e) {
 }
 
 /* [T][n_own][B] of this rank from, or into, [T][n][B] of all */
-static void take_rows(float *own, lidx n_own, const double *all, int n, int start, const struct model *m) {
+static void take_rows(float *own, lidx n_own, const double *all, int n, int start,
+                      const struct model *m) {
   for (int t = 0; t < m->T; t++)
     for (int64_t x = 0; x < (int64_t)n_own * m->B; x++)
       own[(int64_t)t * n_own * m->B + x] = (float)all[((int64_t)t * n + start) * m->B + x];
@@ -74,11 +76,12 @@ static void put_inputs(const struct share *s, const struct model *m) {
   take_rows(be->d_output(r), s->net.n_out, m->d_output, m->n_out, s->first_out, m);
 }
 
-static void share_open(const struct comm *comm, const struct model *m, enum halo_kind kind, int n_threads,
-                       struct share *s) {
+static void share_open(const struct comm *comm, const struct model *m, enum halo_kind kind,
+                       int n_threads, struct share *s) {
   memset(s, 0, sizeof *s);
   build_graph(comm, m, kind, s);
-  s->net = (struct recur_net){.graph = &s->graph, .shape = {m->B, m->T, m->M}, .want_gradient = true};
+  s->net =
+      (struct recur_net){.graph = &s->graph, .shape = {m->B, m->T, m->M}, .want_gradient = true};
   s->net.n_in = own_nodes(&s->graph, m->in, m->n_in, &s->in, &s->first_in);
   s->net.n_out = own_nodes(&s->graph, m->out, m->n_out, &s->out, &s->first_out);
   s->net.in = s->in, s->net.out = s->out;
@@ -96,21 +99,24 @@ static void share_close(struct share *s) {
 /* ---- results of all ranks, in the model's order ---- */
 
 enum { OUTPUT, D_VALUE, D_LEAK, D_BIAS, D_DRIVE, D_START, RESULTS };
-static const char *const result_name[] = {"output", "d_value", "d_leak", "d_bias", "d_drive", "d_start"};
+static const char *const result_name[] = {"output", "d_value", "d_leak",
+                                          "d_bias", "d_drive", "d_start"};
 
 struct results {
   float *x[RESULTS];
   int64_t n[RESULTS];
 };
 
-static void give_rows(float *all, int n, int start, const float *own, lidx n_own, const struct model *m) {
+static void give_rows(float *all, int n, int start, const float *own, lidx n_own,
+                      const struct model *m) {
   for (int t = 0; t < m->T; t++)
     for (int64_t x = 0; x < (int64_t)n_own * m->B; x++)
       all[((int64_t)t * n + start) * m->B + x] = own[(int64_t)t * n_own * m->B + x];
 }
 
 /* Each rank writes its own into zeros; the sum over ranks is then exact. */
-static struct results collect(const struct comm *comm, const struct share *s, const struct model *m) {
+static struct results collect(const struct comm *comm, const struct share *s,
+                              const struct model *m) {
   struct recur *r = s->window.state;
   const struct graph *g = &s->graph;
   struct results all = {.n = {(int64_t)m->T * m->n_out * m->B, m->E, m->N, m->N,
@@ -156,7 +162,8 @@ static double distance(const float *x, const float *y, int64_t n) {
 static void check_result(int which, double error, double limit, const char *against) {
   checks_run++;
   if (!(error <= limit))
-    DIE(1, "%s: relative error %.3g against %s on %d ranks", result_name[which], error, against, world.size);
+    DIE(1, "%s: relative error %.3g against %s on %d ranks", result_name[which], error, against,
+        world.size);
 }
 
 static void test_split(struct comm *comm, struct comm *alone, const struct model *m) {
@@ -174,7 +181,8 @@ static void test_split(struct comm *comm, struct comm *alone, const struct model
   model_result_free(&w);
 }
 
-static void test_network(struct comm *comm, struct comm *alone, int N, double degree, int B, int T, int M) {
+static void test_network(struct comm *comm, struct comm *alone, int N, double degree, int B, int T,
+                         int M) {
   struct model m = model_init(N, degree, B, T, M);
   m.leak[N / 2] = (float)0.01; /* its proposals are formed again, from halo states too */
   test_split(comm, alone, &m);

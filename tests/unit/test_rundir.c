@@ -42,7 +42,8 @@ static void test_first_run(struct job *job) {
   const struct status s = rundir_open(&world, job, &second);
   CHECK_EQ(s.code, EXIT_OUTPUT);
   CHECK(strstr(s.text, "another run works in this folder"));
-  json_t *config = json_pack("{s:i}", "threshold", 3), *facts = json_pack("{s:s}", "program", "fascicle");
+  json_t *config = json_pack("{s:i}", "threshold", 3),
+         *facts = json_pack("{s:s}", "program", "fascicle");
   CHECK_FINE(rundir_config(&world, &dir, config));
   CHECK_FINE(rundir_metrics(&world, &dir, 0, facts));
   for (int i = 1; i <= 4; i++)
@@ -89,7 +90,8 @@ static void test_resume(struct job *job) {
   if (world.rank == 0) {
     rundir_file(&dir, "metrics.jsonl", path);
     const char *text = read_text(path);
-    CHECK(strstr(text, "\"step\":20}") && !strstr(text, "\"step\":30") && !strstr(text, "\"step\":40"));
+    CHECK(strstr(text, "\"step\":20}") && !strstr(text, "\"step\":30") &&
+          !strstr(text, "\"step\":40"));
   }
   comm_barrier(&world);
   CHECK_FINE(rundir_best(&world, &dir, 50));
@@ -133,11 +135,13 @@ static void test_force(struct job *job) {
   job->output = strange;
   CHECK_EQ(rundir_open(&world, job, &dir).code, EXIT_OUTPUT);
   rundir_close(&dir);
-  CHECK(file_exists(path)); /* a folder that this program did not make, though it looks like a run */
+  CHECK(
+      file_exists(path)); /* a folder that this program did not make, though it looks like a run */
   job->output = folder;
 }
 
-/* Locks of the dead are taken over; those of the living, and of hosts that were heard of lately, not. */
+/* Locks of the dead are taken over; those of the living, and of hosts that
+ * were heard of lately, not. */
 static int open_with_lock(struct job *job, const char *text) {
   char path[FILE_PATH];
   snprintf(path, sizeof path, "%s/lock", folder);

@@ -1,7 +1,7 @@
 /* ranks: 1 */
 /* .scx: the reference's own artifacts come back byte for byte; a generated one round-trips;
- * tests/cli/test_scx.py mutates. With two arguments the program reads a folder and writes it again: 0, or the
- * status code and its line. */
+ * tests/cli/test_scx.py mutates. With two arguments the program reads a folder and writes it again:
+ * 0, or the status code and its line. */
 #include "check.h"
 #include "core/mem.h"
 #include "io/scx/scx.h"

@@ -25,7 +25,8 @@ static json_t *parse(const char *text) {
 }
 
 /* The nodes that a SELECT chooses, as a text of digits. */
-static const char *chosen(const struct neurons *neurons, const char *text, struct unknown *unknown) {
+static const char *chosen(const struct neurons *neurons, const char *text,
+                          struct unknown *unknown) {
   static char digits[N + 1];
   struct selection s;
   json_t *json = parse(text);
@@ -42,9 +43,10 @@ static void test_choices(void) {
   struct neurons names = {.population = "p", .n = N, .body_id = (uint64_t *)ids, .name = words};
   struct unknown unknown = {0};
   CHECK_TEXT(chosen(&numbers, "\"all\"", &unknown), "012345");
-  CHECK_TEXT(
-      chosen(&numbers, "{\"body_ids\": [10, \"9007199254740993\", \"18446744073709551615\"]}", &unknown),
-      "135");
+  CHECK_TEXT(chosen(&numbers,
+                    "{\"body_ids\": [10, \"9007199254740993\", \"18446744073709551615\"]}",
+                    &unknown),
+             "135");
   CHECK_TEXT(chosen(&numbers, "{\"types\": [\"A\"], \"indices\": [5, 4, 4]}", &unknown), "0245");
   CHECK_TEXT(chosen(&numbers, "{\"types\": [\"\"]}", &unknown), "3");
   CHECK_TEXT(chosen(&numbers, "{\"indices\": []}", &unknown), "");
@@ -56,7 +58,8 @@ static void test_choices(void) {
 static void test_unknown(void) {
   const struct neurons numbers = numbered();
   struct unknown unknown = {0};
-  CHECK_TEXT(chosen(&numbers, "{\"body_ids\": [8, 7], \"types\": [\"C\"], \"indices\": [6, -1]}", &unknown),
+  CHECK_TEXT(chosen(&numbers, "{\"body_ids\": [8, 7], \"types\": [\"C\"], \"indices\": [6, -1]}",
+                    &unknown),
              "0");
   CHECK_EQ(unknown.n, 4);
   const struct status s = unknown_status(&unknown, "c.json");
@@ -94,12 +97,14 @@ static void test_forms(void) {
 static void test_config(void) {
   const struct neurons numbers = numbered();
   struct lif_config c;
-  json_t *json = parse("{\"threshold\": 5, \"decay_shifts\": [1, 2], \"dt_ms\": 0.5, \"stimulus\": ["
-                       "{\"neurons\": \"all\", \"kind\": \"poisson\", \"rate_hz\": 2000, \"weight\": -3}]}");
+  json_t *json =
+      parse("{\"threshold\": 5, \"decay_shifts\": [1, 2], \"dt_ms\": 0.5, \"stimulus\": ["
+            "{\"neurons\": \"all\", \"kind\": \"poisson\", \"rate_hz\": 2000, \"weight\": -3}]}");
   CHECK_FINE(lif_config_read(json, "c.json", &numbers, &c));
   CHECK_EQ(c.params.threshold, 5);
   CHECK_EQ(c.params.n_shifts, 2);
-  CHECK(c.input[0].probability == 1.0 && c.input[0].value == -3 && c.input[0].last_step == INT64_MAX);
+  CHECK(c.input[0].probability == 1.0 && c.input[0].value == -3 &&
+        c.input[0].last_step == INT64_MAX);
   CHECK(c.record_all && c.potential_every == 0 && c.seed == 1);
   lif_config_free(&c);
   /* The resolved configuration reads to the same and is complete. */

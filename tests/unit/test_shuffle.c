@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* The degree-preserving shuffle: uniform over all graphs with the same degrees where these can be counted;
- * self-loops and repeated pairs; properties permuted within classes. */
+/* The degree-preserving shuffle: uniform over all graphs with the same degrees where these can be
+ * counted; self-loops and repeated pairs; properties permuted within classes. */
 #include "check.h"
 #include "partition/generate.h"
 #include "core/mem.h"
@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-/* One edge in, one edge out, no self-loop: the 9 permutations of 4 without a fixed point. Over many seeds
- * each must come out equally often (chi-square, 8 degrees of freedom). */
+/* One edge in, one edge out, no self-loop: the 9 permutations of 4 without a fixed point. Over many
+ * seeds each must come out equally often (chi-square, 8 degrees of freedom). */
 static void test_uniform(void) {
   enum { N = 4, SEEDS = 18000, GRAPHS = 9 };
   int64_t seen[256] = {0}, met = 0;
@@ -44,7 +44,8 @@ static void test_threads(void) {
   CHECK(!memcmp(one, three, bytes));
   CHECK_EQ(a.swaps, b.swaps);
   CHECK(a.swaps >= 10 * model.n_edges);
-  /* Kept by chance: sum over pairs of the chance d_in d_out / E, squared; about a few per cent here. */
+  /* Kept by chance: sum over pairs of the chance d_in d_out / E, squared;
+   * about a few per cent here. */
   CHECK(a.kept < model.n_edges / 10);
   mem_free(old), mem_free(target), mem_free(one), mem_free(three);
 }
@@ -55,7 +56,8 @@ static void test_odd_edges(void) {
   uint32_t source[E], target[E];
   int m = 0;
   for (uint32_t v = 0; v < N; v++) {
-    if (v == 7) source[m] = 9, target[m++] = v, source[m] = 9, target[m++] = v; /* 9 -> 7 three times */
+    if (v == 7)
+      source[m] = 9, target[m++] = v, source[m] = 9, target[m++] = v; /* 9 -> 7 three times */
     source[m] = v == 7 ? 9 : (v + 2) % N, target[m++] = v;
     source[m] = v % 5 ? (v + 11) % N : v, target[m++] = v; /* every fifth has a self-loop */
     source[m] = (v + 17) % N, target[m++] = v;

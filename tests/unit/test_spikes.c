@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* Spike files: what is written is read; segments of any number of ranks, in any order of files, merge to one
- * content; gaps are found; ragged ends are cut. */
+/* Spike files: what is written is read; segments of any number of ranks, in any order of files,
+ * merge to one content; gaps are found; ragged ends are cut. */
 #include "check.h"
 #include "io/files/files.h"
 #include "core/mem.h"
@@ -22,11 +22,12 @@ static void file_name(char *path, const char *name, int64_t rank, int64_t number
   snprintf(path, 200, "%s/%s.r%d.s%d.h5", base, name, (int)rank, (int)number);
 }
 
-/* The segment of one of `ranks` ranks (nodes rank, rank + ranks, ...) over steps [first, last]; nodes below
- * 10 are recorded at every 4th step. */
-static void write_segment(const char *name, int64_t rank, int64_t ranks, int64_t number, int64_t first,
-                          int64_t last) {
-  int64_t step[NODES * STEPS], count[STEPS] = {0}, record_step[STEPS], n = 0, n_records = 0, n_recorded = 0;
+/* The segment of one of `ranks` ranks (nodes rank, rank + ranks, ...) over steps [first, last];
+ * nodes below 10 are recorded at every 4th step. */
+static void write_segment(const char *name, int64_t rank, int64_t ranks, int64_t number,
+                          int64_t first, int64_t last) {
+  int64_t step[NODES * STEPS], count[STEPS] = {0}, record_step[STEPS], n = 0, n_records = 0,
+                               n_recorded = 0;
   nodeid node[NODES * STEPS], recorded[NODES];
   int32_t value[NODES * STEPS];
   for (nodeid i = rank; i < 10; i += ranks) recorded[n_recorded++] = i;
@@ -34,10 +35,12 @@ static void write_segment(const char *name, int64_t rank, int64_t ranks, int64_t
     for (nodeid i = rank; i < NODES; i += ranks)
       if (fires(t, i)) step[n] = t, node[n++] = i, count[t - first]++;
     if (t % EVERY) continue;
-    for (int64_t j = 0; j < n_recorded; j++) value[n_records * n_recorded + j] = potential(t, recorded[j]);
+    for (int64_t j = 0; j < n_recorded; j++)
+      value[n_records * n_recorded + j] = potential(t, recorded[j]);
     record_step[n_records++] = t;
   }
-  const struct spikes_facts facts = {"cells", 0.5, first, last, NODES, rank, ranks, number, "abc", ""};
+  const struct spikes_facts facts = {"cells", 0.5,   first,  last,  NODES,
+                                     rank,    ranks, number, "abc", ""};
   const struct spikes_segment segment = {n,          step,        node,     count, n_records,
                                          n_recorded, record_step, recorded, value};
   char path[200];
@@ -88,7 +91,8 @@ static void check_merge(struct spikes_file **file, int n, int64_t last, char dig
       at++, fired++;
     }
     CHECK_EQ(count[t], fired);
-    for (nodeid i = 0; t % EVERY == 0 && i < 10; i++) CHECK_EQ(value[t / EVERY * 10 + i], potential(t, i));
+    for (nodeid i = 0; t % EVERY == 0 && i < 10; i++)
+      CHECK_EQ(value[t / EVERY * 10 + i], potential(t, i));
   }
   CHECK_EQ(at, n_spikes);
   memcpy(digest, spikes_facts(merged)->spikes_digest, DIGEST_TEXT);

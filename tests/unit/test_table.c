@@ -1,6 +1,7 @@
 /* ranks: 1 */
 /* seconds: 120 */
-/* io/table.h on delimited text: numbers exactly, rows that cross blocks and threads, quotes across blocks. */
+/* io/table/table.h on delimited text: numbers exactly, rows that cross blocks and
+ * threads, quotes across blocks. */
 #include "check.h"
 #include "core/mem.h"
 #include "io/table/table.h"
@@ -33,7 +34,8 @@ static void test_ids(void) {
                                     "1 2",
                                     "1e400",
                                     "-"};
-  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) CHECK(span_id(span_of(bad[i]), &id) != NULL);
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    CHECK(span_id(span_of(bad[i]), &id) != NULL);
 }
 
 static void test_counts(void) {
@@ -43,8 +45,10 @@ static void test_counts(void) {
   CHECK(!span_count(span_of("9223372036854775807"), &x) && x == INT64_MAX);
   CHECK(!span_count(span_of("-9223372036854775807"), &x) && x == -INT64_MAX);
   CHECK(!span_count(span_of("1e3"), &x) && x == 1000);
-  static const char *const bad[] = {"0.5", "", "9223372036854775808", "inf", "1e16", "--1", "1,000", "9.0.0"};
-  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) CHECK(span_count(span_of(bad[i]), &x) != NULL);
+  static const char *const bad[] = {"0.5",   "",     "9223372036854775808", "inf", "1e16", "--1",
+                                    "1,000", "9.0.0"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    CHECK(span_count(span_of(bad[i]), &x) != NULL);
 }
 
 /* Row i of the large files, from 0: id, count, and a text with everything that is awkward. */

@@ -77,12 +77,14 @@ static void test_windows(void) {
   for (int i = 0; i < N - T - 1; i++) CHECK(abs(count[i] - DRAWS / (N - T - 1)) < 50);
   int same = 0;
   for (int i = 0; i < 100; i++)
-    same += text_window(7, PURPOSE_WINDOW, i, 0, N, T) == text_window(7, PURPOSE_EVALUATION, i, 0, N, T);
+    same += text_window(7, PURPOSE_WINDOW, i, 0, N, T) ==
+            text_window(7, PURPOSE_EVALUATION, i, 0, N, T);
   CHECK(same < 20);
   CHECK_EQ(text_window(7, PURPOSE_WINDOW, 3, 1, text_shortest(T), T), 0);
 }
 
-/* With carried states sample s of 3 starts at s n / 3 and goes on where it stopped, round and round. */
+/* With carried states sample s of 3 starts at s n / 3 and goes on where it
+ * stopped, round and round. */
 static void test_carried_windows(void) {
   enum { N = 100, T = 8, BATCH = 3, STARTS = N - T - 1 };
   int32_t text[N], token[2 * T], target[2 * T];

@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* What the watchdog ends and what it leaves alone, at a fraction of the usual times: each case is a process
- * of its own. */
+/* What the watchdog ends and what it leaves alone, at a fraction of the usual times: each case
+ * is a process of its own. */
 #include "check.h"
 #include "core/watchdog.h"
 #include "core/witness.h"
@@ -108,7 +108,8 @@ int main(int argc, char **argv) {
   test_start(&argc, &argv);
   rest(1);
   for (int i = 0; i < N_CASES; i++)
-    if (cases[i].suspend > 0) kill(process[i], SIGSTOP), rest(cases[i].suspend), kill(process[i], SIGCONT);
+    if (cases[i].suspend > 0)
+      kill(process[i], SIGSTOP), rest(cases[i].suspend), kill(process[i], SIGCONT);
   for (int i = 0; i < N_CASES; i++) {
     int status;
     CHECK(waitpid(process[i], &status, 0) == process[i]);

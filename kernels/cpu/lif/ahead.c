@@ -9,8 +9,8 @@ enum {
   SPINS = 5000
 }; /* looks at what another thread is about to finish, before sleeping: some microseconds */
 
-/* Pieces are numbered through all rounds: `next` and `end` only grow, so that who was late for one round
- * takes nothing of another by mistake. */
+/* Pieces are numbered through all rounds: `next` and `end` only grow, so that who was late for one
+ * round takes nothing of another by mistake. */
 struct ahead {
   void (*work)(void *of, int64_t piece);
   void *of;
@@ -75,7 +75,8 @@ void ahead_begin(struct ahead *a, int64_t n) {
   a->first = atomic_load(&a->end);
   pthread_mutex_lock(&a->lock);
   atomic_fetch_add(&a->end, n);
-  if (n > 1) pthread_cond_broadcast(&a->begun); /* one alone is done sooner than a helper wakes up */
+  if (n > 1)
+    pthread_cond_broadcast(&a->begun); /* one alone is done sooner than a helper wakes up */
   pthread_mutex_unlock(&a->lock);
 }
 
@@ -83,7 +84,8 @@ void ahead_begin(struct ahead *a, int64_t n) {
 
 static bool wait_for_round(struct ahead *a) {
   pthread_mutex_lock(&a->lock);
-  while (!a->over && atomic_load(&a->next) >= atomic_load(&a->end)) pthread_cond_wait(&a->begun, &a->lock);
+  while (!a->over && atomic_load(&a->next) >= atomic_load(&a->end))
+    pthread_cond_wait(&a->begun, &a->lock);
   const bool over = a->over;
   pthread_mutex_unlock(&a->lock);
   return !over;

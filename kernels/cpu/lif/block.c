@@ -2,7 +2,8 @@
 #include "core/clones.h"
 #include "core/rng.h"
 
-/* V = V - (V >> k); returns whether some V changed: each shift moves towards 0 and none moves back. */
+/* V = V - (V >> k); returns whether some V changed: each shift moves towards
+ * 0 and none moves back. */
 VECTOR_CLONES static int32_t leak_once(int32_t *restrict v, lidx n, int k) {
   int32_t moved = 0;
   for (lidx i = 0; i < n; i++) {
@@ -31,9 +32,9 @@ int block_leak(int32_t *v, lidx n, const struct lif_params *p) {
   return leak_last(v, n, p->shift[p->n_shifts - 1], p->threshold) | (moved ? LIF_MOVED : 0);
 }
 
-VECTOR_CLONES static int fire(int32_t *restrict v, uint16_t *restrict counter, const uint8_t *restrict mute,
-                              lidx n, int32_t threshold, int32_t reset, uint16_t refractory,
-                              uint8_t *restrict fired) {
+VECTOR_CLONES static int fire(int32_t *restrict v, uint16_t *restrict counter,
+                              const uint8_t *restrict mute, lidx n, int32_t threshold,
+                              int32_t reset, uint16_t refractory, uint8_t *restrict fired) {
   uint8_t any = 0;
   for (lidx i = 0; i < n; i++) {
     const uint8_t f = (uint8_t)((v[i] >= threshold) & !(mute[i] & LIF_REMOVED));
@@ -45,22 +46,24 @@ VECTOR_CLONES static int fire(int32_t *restrict v, uint16_t *restrict counter, c
   return (any ? LIF_FIRED : 0) | (any && refractory ? LIF_RESTING : 0);
 }
 
-int block_fire(int32_t *v, uint16_t *counter, const uint8_t *mute, lidx n, const struct lif_params *p,
-               uint8_t *fired) {
+int block_fire(int32_t *v, uint16_t *counter, const uint8_t *mute, lidx n,
+               const struct lif_params *p, uint8_t *fired) {
   return fire(v, counter, mute, n, p->threshold, p->reset, p->refractory, fired);
 }
 
-/* V = V + input, V = V - (V >> k). Neurons at rest take part, and are reset afterwards whatever came out. */
-VECTOR_CLONES static void add_and_leak(int32_t *restrict v, const int32_t *restrict input, lidx n, int k) {
+/* V = V + input, V = V - (V >> k). Neurons at rest take part, and are reset
+ * afterwards whatever came out. */
+VECTOR_CLONES static void add_and_leak(int32_t *restrict v, const int32_t *restrict input, lidx n,
+                                       int k) {
   for (lidx i = 0; i < n; i++) {
     const int32_t x = (int32_t)((uint32_t)v[i] + (uint32_t)input[i]);
     v[i] = x - (x >> k);
   }
 }
 
-VECTOR_CLONES static int settle(int32_t *restrict v, uint16_t *restrict counter, const uint8_t *restrict mute,
-                                lidx n, int32_t threshold, int32_t reset, uint16_t refractory,
-                                uint8_t *restrict fired) {
+VECTOR_CLONES static int settle(int32_t *restrict v, uint16_t *restrict counter,
+                                const uint8_t *restrict mute, lidx n, int32_t threshold,
+                                int32_t reset, uint16_t refractory, uint8_t *restrict fired) {
   uint8_t any = 0;
   uint16_t rest = 0;
   for (lidx i = 0; i < n; i++) {
@@ -89,7 +92,8 @@ VECTOR_CLONES bool block_overflows(const int32_t *restrict v, const uint16_t *re
                                    const int32_t *restrict input, lidx n) {
   int32_t bad = 0;
   for (lidx i = 0; i < n; i++) {
-    const int32_t s = (int32_t)((uint32_t)v[i] + (uint32_t)input[i]), o = (v[i] ^ s) & (input[i] ^ s);
+    const int32_t s = (int32_t)((uint32_t)v[i] + (uint32_t)input[i]),
+                  o = (v[i] ^ s) & (input[i] ^ s);
     bad |= counter[i] ? 0 : o;
   }
   return bad < 0;
@@ -107,8 +111,9 @@ VECTOR_CLONES bool block_narrow(const int64_t *restrict sum, lidx n, int32_t *re
 enum { GROUP = 256 };
 
 /* hit [n] = 0 or 1 for the draws with counter words low and high. */
-VECTOR_CLONES static void draw_group(const struct block_poisson *draw, lidx n, const uint32_t *restrict low,
-                                     const uint32_t *restrict high, uint8_t *restrict hit) {
+VECTOR_CLONES static void draw_group(const struct block_poisson *draw, lidx n,
+                                     const uint32_t *restrict low, const uint32_t *restrict high,
+                                     uint8_t *restrict hit) {
   const uint64_t seed = draw->seed, limit = draw->limit;
   const uint32_t step = draw->step, trial = draw->trial;
   for (lidx i = 0; i < n; i++) {
@@ -117,8 +122,8 @@ VECTOR_CLONES static void draw_group(const struct block_poisson *draw, lidx n, c
   }
 }
 
-void block_poisson(const struct block_poisson *draw, lidx n, const lidx *neuron, lidx base, const nodeid *id,
-                   int64_t *sum) {
+void block_poisson(const struct block_poisson *draw, lidx n, const lidx *neuron, lidx base,
+                   const nodeid *id, int64_t *sum) {
   uint32_t low[GROUP], high[GROUP];
   uint8_t hit[GROUP];
   for (lidx at = 0; at < n; at += GROUP) {

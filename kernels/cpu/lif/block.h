@@ -1,5 +1,6 @@
-/* The loops of the fast LIF path over one block of neurons: no branches inside, so that compilers vectorise
- * them, and no state beyond their arguments. lif_plain.c is what they must equal. */
+/* The loops of the fast LIF path over one block of neurons: no branches inside, so that
+ * compilers vectorise them, and no state beyond their arguments. kernels/cpu/lif/plain.c
+ * is what they must equal. */
 #ifndef FASCICLE_LIF_BLOCK_H
 #define FASCICLE_LIF_BLOCK_H
 
@@ -16,14 +17,14 @@ enum {
   LIF_RESTING = 4 /* some counter is above 0 now */
 };
 
-/* A step without input where nobody rests: V = V - (V >> k) for each shift. LIF_MOVED, LIF_FIRED; nobody is
- * reset. */
+/* A step without input where nobody rests: V = V - (V >> k) for each shift. LIF_MOVED,
+ * LIF_FIRED; nobody is reset. */
 int block_leak(int32_t *v, lidx n, const struct lif_params *p);
 
-/* The rest of that step once block_leak saw LIF_FIRED: fired [n] = 0 or 1, V and counter of those. Neurons
- * whose `mute` has LIF_REMOVED never fire. LIF_FIRED, LIF_RESTING. */
-int block_fire(int32_t *v, uint16_t *counter, const uint8_t *mute, lidx n, const struct lif_params *p,
-               uint8_t *fired);
+/* The rest of that step once block_leak saw LIF_FIRED: fired [n] = 0 or 1, V and counter of those.
+ * Neurons whose `mute` has LIF_REMOVED never fire. LIF_FIRED, LIF_RESTING. */
+int block_fire(int32_t *v, uint16_t *counter, const uint8_t *mute, lidx n,
+               const struct lif_params *p, uint8_t *fired);
 
 /* A whole step: input [n] in int32, with V + input known to fit. LIF_FIRED, LIF_RESTING. */
 int block_step(int32_t *v, uint16_t *counter, const int32_t *input, const uint8_t *mute, lidx n,
@@ -35,14 +36,14 @@ bool block_overflows(const int32_t *v, const uint16_t *counter, const int32_t *i
 /* input = sum; false when one does not fit. */
 bool block_narrow(const int64_t *sum, lidx n, int32_t *input);
 
-/* Poisson events: sum[neuron[i] - base] += value where a 53-bit uniform of (seed; id, step, index, trial) is
- * below `limit` = probability x 2^53, rounded up. */
+/* Poisson events: sum[neuron[i] - base] += value where a 53-bit uniform of (seed; id, step, index,
+ * trial) is below `limit` = probability x 2^53, rounded up. */
 struct block_poisson {
   uint64_t seed, limit;
   uint32_t step, index, trial;
   int32_t value;
 };
-void block_poisson(const struct block_poisson *draw, lidx n, const lidx *neuron, lidx base, const nodeid *id,
-                   int64_t *sum);
+void block_poisson(const struct block_poisson *draw, lidx n, const lidx *neuron, lidx base,
+                   const nodeid *id, int64_t *sum);
 
 #endif

@@ -1,11 +1,11 @@
-/* Spikes go out along their edges. Each thread adds only what lands in its own rows: a row of edges is sorted
- * by target, so its share is found by binary search. */
+/* Spikes go out along their edges. Each thread adds only what lands in its own rows: a row of edges
+ * is sorted by target, so its share is found by binary search. */
 #include "state.h"
 
 #include <string.h>
 
 enum { AHEAD = 2, FAR_AHEAD = 12 }; /* spikes whose edges, and whose offsets, are fetched early */
-enum { FETCHED = 32 };     /* lines of a row at most: longer rows are fetched by the hardware by then */
+enum { FETCHED = 32 }; /* lines of a row at most: longer rows are fetched by the hardware by then */
 enum { EDGES_AHEAD = 24 }; /* edges whose sums are fetched early */
 enum { EDGES_IN_LINE = 8 };
 
@@ -26,8 +26,8 @@ static inline struct lif_row row_at(const struct target *w, const uint32_t *row,
   return (struct lif_row){w->net->out + from, w->net->out_ptr[row[i] + 1] - from};
 }
 
-/* Edges of a row on their way into the cache: all of them, or where this thread's share would be if targets
- * were spread evenly. */
+/* Edges of a row on their way into the cache: all of them, or where this thread's share would be if
+ * targets were spread evenly. */
 static inline void fetch_row(const struct target *w, struct lif_row r) {
   eidx from = 0, to = r.n;
   if (!w->whole) to = r.n * w->last_row / w->net->n_own, from = r.n * w->first_row / w->net->n_own;
@@ -36,14 +36,14 @@ static inline void fetch_row(const struct target *w, struct lif_row r) {
 }
 
 /* The next three are always inlined, with `wide` and `mark` known. */
-static inline __attribute__((always_inline)) void fetch_sum(const struct target *w, struct lif_edge x,
-                                                            bool wide) {
+static inline __attribute__((always_inline)) void fetch_sum(const struct target *w,
+                                                            struct lif_edge x, bool wide) {
   __builtin_prefetch(w->slot[x.delay] + x.target * (wide ? sizeof(int64_t) : sizeof(int32_t)), 1);
 }
 
 /* ring[t + delay][target] += weight */
-static inline __attribute__((always_inline)) void add_edge(const struct target *w, struct lif_edge x,
-                                                           bool wide, bool mark) {
+static inline __attribute__((always_inline)) void
+add_edge(const struct target *w, struct lif_edge x, bool wide, bool mark) {
   char *at = w->slot[x.delay];
   if (wide)
     ((int64_t *)(void *)at)[x.target] += x.weight;
@@ -62,8 +62,8 @@ add_edges(const struct target *w, const struct lif_edge *edge, eidx n, bool wide
   for (; e < n; e++) add_edge(w, edge[e], wide, mark);
 }
 
-static inline __attribute__((always_inline)) void add_spikes(const struct target *w, const uint32_t *row,
-                                                             int64_t n, bool wide, bool mark) {
+static inline __attribute__((always_inline)) void
+add_spikes(const struct target *w, const uint32_t *row, int64_t n, bool wide, bool mark) {
   for (int64_t i = 0; i < n; i++) {
     if (i + FAR_AHEAD < n && !w->held) __builtin_prefetch(&w->net->out_ptr[row[i + FAR_AHEAD]]);
     if (i + AHEAD < n) fetch_row(w, row_at(w, row, i + AHEAD));
@@ -81,8 +81,9 @@ static int64_t within(int64_t x, int64_t low, int64_t high) {
 }
 
 /* One thread's share of the spikes [from, to) of a batch of n steps. held [to - from], or NULL. */
-static void deliver_part(struct lif *s, const struct lif_part *part, int n, const struct lif_spikes *all,
-                         int64_t from, int64_t to, const struct lif_row *held, bool mark) {
+static void deliver_part(struct lif *s, const struct lif_part *part, int n,
+                         const struct lif_spikes *all, int64_t from, int64_t to,
+                         const struct lif_row *held, bool mark) {
   if (part->first_block == part->last_block) return;
   struct target w = {.net = s->net,
                      .flags_at = s->flags_at,
@@ -103,17 +104,19 @@ static void deliver_part(struct lif *s, const struct lif_part *part, int n, cons
   }
 }
 
-/* Many events: every block of every slot is taken to have arrivals, which costs less than a mark for each. */
+/* Many events: every block of every slot is taken to have arrivals, which costs
+ * less than a mark for each. */
 static bool worth_marking(const struct lif *s, const struct lif_spikes *all) {
   const double events = (double)all->n * (double)s->net->n_edges / (double)(s->net->n_global + 1);
   return s->net->wide || events < 2.0 * s->n_blocks * s->net->max_delay;
 }
 
 /* Rows that stay in the file are added as they come. */
-static void deliver_streamed(struct lif *s, const struct lif_part *part, int n, const struct lif_spikes *all,
-                             bool mark) {
+static void deliver_streamed(struct lif *s, const struct lif_part *part, int n,
+                             const struct lif_spikes *all, bool mark) {
   struct lif_held held = {0};
-  while (lif_rows_next(s->rows, &held)) deliver_part(s, part, n, all, held.from, held.to, held.row, mark);
+  while (lif_rows_next(s->rows, &held))
+    deliver_part(s, part, n, all, held.from, held.to, held.row, mark);
 }
 
 void lif_cpu_deliver(struct lif *s, int n, const struct lif_spikes *all) {

@@ -42,8 +42,8 @@ static bool is_on(const struct lif_stimulus *stimulus, int64_t step) {
 
 enum { ADDS = 1, FORCES = 2 };
 
-/* What the stimuli of a block do at a step: its touches are sorted by first step, and those at the front
- * whose time is over are passed for good. */
+/* What the stimuli of a block do at a step: its touches are sorted by first step, and those at the
+ * front whose time is over are passed for good. */
 static int stimuli_on(struct lif *s, lidx block, int64_t step) {
   const int64_t end = s->touch_ptr[block + 1];
   int64_t *now = &s->touch_now[block];
@@ -64,8 +64,8 @@ static void add_poisson(const struct lif *s, const struct lif_stimulus *stimulus
                                      .index = (uint32_t)stimulus->index,
                                      .trial = s->trial,
                                      .value = stimulus->value};
-  block_poisson(&draw, touch->to - touch->from, stimulus->neuron + touch->from, a->block * LIF_BLOCK,
-                s->net->id, sum);
+  block_poisson(&draw, touch->to - touch->from, stimulus->neuron + touch->from,
+                a->block * LIF_BLOCK, s->net->id, sum);
 }
 
 /* Sums += currents and Poisson events. */
@@ -82,8 +82,8 @@ static void add_stimuli(const struct lif *s, const struct arrival *a, int64_t *s
   }
 }
 
-/* The neurons of the block, but for removed ones, that are made to fire now: part->forced [returned n], by
- * their place in the block, each once. */
+/* The neurons of the block, but for removed ones, that are made to fire now: part->forced [returned
+ * n], by their place in the block, each once. */
 static lidx find_forced(const struct lif *s, struct lif_part *part, const struct arrival *a) {
   const lidx base = a->block * LIF_BLOCK;
   uint64_t seen[LIF_BLOCK / 64] = {0};
@@ -106,8 +106,8 @@ static lidx find_forced(const struct lif *s, struct lif_part *part, const struct
 
 /* ---- faults ---- */
 
-static void report(const struct lif *s, struct lif_fault *fault, const struct arrival *a, int phase, lidx i,
-                   int64_t value) {
+static void report(const struct lif *s, struct lif_fault *fault, const struct arrival *a, int phase,
+                   lidx i, int64_t value) {
   const nodeid node = s->net->id[a->block * LIF_BLOCK + i];
   const struct lif_fault found = {a->step, phase, node, value};
   bool less = found.step < fault->step;
@@ -141,7 +141,8 @@ static int32_t *summed_input(const struct lif *s, struct lif_part *part, const s
   const lidx base = a->block * LIF_BLOCK;
   const int64_t *wide = (const int64_t *)(const void *)a->slot + base;
   const int32_t *narrow = (const int32_t *)(const void *)a->slot + base;
-  for (lidx i = 0; i < a->n; i++) part->sum[i] = !a->arrives ? 0 : s->net->wide ? wide[i] : narrow[i];
+  for (lidx i = 0; i < a->n; i++)
+    part->sum[i] = !a->arrives ? 0 : s->net->wide ? wide[i] : narrow[i];
   if (a->stimuli & ADDS) add_stimuli(s, a, part->sum);
   const uint8_t *mute = mute_of(s, a->block);
   for (lidx i = 0; i < a->n && s->barred[a->block]; i++)
@@ -151,9 +152,10 @@ static int32_t *summed_input(const struct lif *s, struct lif_part *part, const s
   return NULL;
 }
 
-/* The block's input in int32, which with V is known to fit; NULL on a fault. Arrivals in int32 are used where
- * they stand: the slot is cleared after this step. */
-static const int32_t *input_of(const struct lif *s, struct lif_part *part, const struct arrival *a) {
+/* The block's input in int32, which with V is known to fit; NULL on a fault. Arrivals in int32 are
+ * used where they stand: the slot is cleared after this step. */
+static const int32_t *input_of(const struct lif *s, struct lif_part *part,
+                               const struct arrival *a) {
   const lidx base = a->block * LIF_BLOCK;
   int32_t *input;
   if (a->stimuli & ADDS || (a->arrives && (s->net->wide || s->barred[a->block])))
@@ -211,7 +213,8 @@ static int step_with_input(struct lif *s, struct lif_part *part, const struct ar
   return found;
 }
 
-/* The block's spikes go to the end of the step's list. fired: bytes 0 or 1, looked at eight at a time. */
+/* The block's spikes go to the end of the step's list. fired: bytes 0 or 1,
+ * looked at eight at a time. */
 static void collect(const struct lif *s, struct lif_part *part, const struct arrival *a, int k) {
   struct lif_found *found = &part->found[k];
   if (found->room < found->n + LIF_BLOCK) {

@@ -16,10 +16,12 @@ static void take_ring(struct lif *s) {
   const int d = s->net->max_delay;
   const size_t width = s->net->wide ? sizeof(int64_t) : sizeof(int32_t);
   s->flags_at = (size_t)s->n_blocks * LIF_BLOCK * width;
-  s->slot_bytes = in_lines(s->flags_at + (size_t)s->n_blocks + 1); /* never empty, even without rows */
+  s->slot_bytes =
+      in_lines(s->flags_at + (size_t)s->n_blocks + 1); /* never empty, even without rows */
   s->ring = mem_zero(d, s->slot_bytes);
   s->slot = NEW(char *, 2 * (int64_t)d);
-  for (int64_t i = 0; i < 2 * (int64_t)d; i++) s->slot[i] = s->ring + (size_t)(i % d) * s->slot_bytes;
+  for (int64_t i = 0; i < 2 * (int64_t)d; i++)
+    s->slot[i] = s->ring + (size_t)(i % d) * s->slot_bytes;
 }
 
 /* ---- stimuli by block ---- */
@@ -62,7 +64,8 @@ static void take_touches(struct lif *s, int n_stimuli) {
     const struct lif_stimulus *stimulus = &s->stimulus[start[i].stimulus];
     for (lidx at = 0, to; at < stimulus->n; at = to) {
       to = touched_until(stimulus, at);
-      s->touch[ptr[stimulus->neuron[at] / LIF_BLOCK + 1]++] = (struct lif_touch){start[i].stimulus, at, to};
+      s->touch[ptr[stimulus->neuron[at] / LIF_BLOCK + 1]++] =
+          (struct lif_touch){start[i].stimulus, at, to};
     }
   }
   mem_free(start);
@@ -114,7 +117,8 @@ static struct status open_lif(const struct lif_net *net, const struct lif_params
   s->resting = NEW_ZERO(uint8_t, s->n_blocks);
   s->still = NEW_ZERO(uint8_t, s->n_blocks);
   s->barred = NEW_ZERO(uint8_t, s->n_blocks);
-  for (lidx i = 0; i < net->n_own && s->muted; i++) s->barred[i / LIF_BLOCK] |= s->mute[i] & LIF_REMOVED;
+  for (lidx i = 0; i < net->n_own && s->muted; i++)
+    s->barred[i / LIF_BLOCK] |= s->mute[i] & LIF_REMOVED;
   if (net->stream) s->rows = lif_rows_open(net);
   take_ring(s);
   take_touches(s, n_stimuli);
@@ -144,7 +148,8 @@ static void close_lif(struct lif *s) {
 /* ---- state in and out ---- */
 
 static int64_t sum_in(const struct lif *s, const char *slot, lidx i) {
-  return s->net->wide ? ((const int64_t *)(const void *)slot)[i] : ((const int32_t *)(const void *)slot)[i];
+  return s->net->wide ? ((const int64_t *)(const void *)slot)[i]
+                      : ((const int32_t *)(const void *)slot)[i];
 }
 
 static void set_sum(struct lif *s, char *slot, lidx i, int64_t sum) {
@@ -173,7 +178,8 @@ static void read_lif(struct lif *s, int32_t *potential, uint16_t *counter, int64
   const int d = s->net->max_delay;
   for (lidx i = 0; i < s->net->n_own; i++) {
     potential[i] = s->potential[i], counter[i] = s->counter[i];
-    for (int k = 0; k < d; k++) ring[(int64_t)i * d + k] = sum_in(s, lif_slot_at(s, s->step + k), i);
+    for (int k = 0; k < d; k++)
+      ring[(int64_t)i * d + k] = sum_in(s, lif_slot_at(s, s->step + k), i);
   }
 }
 

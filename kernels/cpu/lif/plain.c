@@ -1,4 +1,5 @@
-/* The specification: lif_backend.h read out one neuron at a time, in int64, with no regard for speed. */
+/* The specification: contract/lif.h read out one neuron at a time, in int64,
+ * with no regard for speed. */
 #include "kernels/interface/backends.h"
 #include "contract/lif.h"
 #include "core/mem.h"
@@ -26,7 +27,8 @@ static struct status open_plain(const struct lif_net *net, const struct lif_para
                                 int n_threads, struct lif **state) {
   (void)n_threads;
   struct lif *s = NEW_ZERO(struct lif, 1);
-  s->net = net, s->params = *params, s->stimulus = stimulus, s->n_stimuli = n_stimuli, s->seed = seed;
+  s->net = net, s->params = *params, s->stimulus = stimulus, s->n_stimuli = n_stimuli,
+  s->seed = seed;
   s->potential = NEW_ZERO(int32_t, net->n_own);
   s->counter = NEW_ZERO(uint16_t, net->n_own);
   s->ring = NEW_ZERO(int64_t, (int64_t)net->n_own * net->max_delay);
@@ -38,7 +40,8 @@ static struct status open_plain(const struct lif_net *net, const struct lif_para
 }
 
 static void close_plain(struct lif *s) {
-  mem_free(s->potential), mem_free(s->counter), mem_free(s->ring), mem_free(s->row), mem_free(s->step_ptr);
+  mem_free(s->potential), mem_free(s->counter), mem_free(s->ring), mem_free(s->row),
+      mem_free(s->step_ptr);
   mem_free(s);
 }
 
@@ -73,14 +76,16 @@ static bool has(const struct lif_stimulus *stimulus, lidx i) {
   return bsearch(&i, stimulus->neuron, (size_t)stimulus->n, sizeof i, by_row) != NULL;
 }
 
-static bool poisson_hits(const struct lif *s, const struct lif_stimulus *stimulus, lidx i, int64_t t) {
+static bool poisson_hits(const struct lif *s, const struct lif_stimulus *stimulus, lidx i,
+                         int64_t t) {
   const uint64_t id = (uint64_t)s->net->id[i];
   const uint32_t word = (uint32_t)stimulus->index | (uint32_t)(id >> 32) << 16;
   const struct rng_block r = rng_draw(s->seed, (uint32_t)id, (uint32_t)t, word, s->trial);
   return rng_unit(r.v[0], r.v[1]) < stimulus->probability;
 }
 
-/* What the stimuli do to neuron i at step t: the sum added to its input, and whether it is made to fire. */
+/* What the stimuli do to neuron i at step t: the sum added to its input, and
+ * whether it is made to fire. */
 static int64_t stimuli_at(const struct lif *s, lidx i, int64_t t, bool *fires) {
   int64_t sum = 0;
   *fires = false;
@@ -137,7 +142,8 @@ static bool step_neuron(struct lif *s, lidx i, int64_t t, struct lif_fault *faul
   return fires;
 }
 
-static void integrate_plain(struct lif *s, int n, struct lif_spikes *mine, struct lif_fault *fault) {
+static void integrate_plain(struct lif *s, int n, struct lif_spikes *mine,
+                            struct lif_fault *fault) {
   *fault = (struct lif_fault){.step = INT64_MAX};
   int64_t found = 0;
   for (int k = 0; k < n; k++) {

@@ -44,8 +44,8 @@ struct lif_rows {
   bool roomy; /* nothing of use is ever overwritten */
   eidx capacity;
   struct lif_edge *ring; /* [capacity] edge number `at` of the order of arrival at at % capacity */
-  eidx head;             /* edges that arrived, and places left out because a row stands in one piece */
-  struct kept *kept;     /* [n_global] by source row */
+  eidx head;         /* edges that arrived, and places left out because a row stands in one piece */
+  struct kept *kept; /* [n_global] by source row */
   int64_t room;
   struct lif_row *row;     /* [room] of the spikes at hand */
   struct missing *missing; /* [room] */
@@ -92,8 +92,8 @@ void lif_rows_close(struct lif_rows *r) {
 
 /* ---- which rows, and where ---- */
 
-/* Still in memory. Rows soon to be overwritten are better read again now than in the middle of the spikes
- * that need them. */
+/* Still in memory. Rows soon to be overwritten are better read again now than in the middle of the
+ * spikes that need them. */
 static bool stands(const struct lif_rows *r, const struct kept *k) {
   return k->at >= 0 && k->at + r->capacity - (r->roomy ? 0 : r->capacity / 4) >= r->head;
 }
@@ -119,9 +119,9 @@ static void end_piece(struct lif_rows *r, int64_t end) {
   r->piece[r->n_pieces++] = (struct piece){end, r->n_missing};
 }
 
-/* Places for as many spikes' rows as fit together; returns how many. What one of them uses is not overwritten
- * for another, and a row that was placed still stands when it comes again. A row of yet unknown length that
- * comes again ends them too: its length is known the next time. */
+/* Places for as many spikes' rows as fit together; returns how many. What one of them uses is not
+ * overwritten for another, and a row that was placed still stands when it comes again. A row of yet
+ * unknown length that comes again ends them too: its length is known the next time. */
 static int64_t place(struct lif_rows *r, int64_t n, const uint32_t *row) {
   const eidx most = r->head + r->capacity - (r->roomy ? 0 : r->capacity / 4);
   eidx limit = INT64_MAX, cost = 0;
@@ -166,13 +166,15 @@ static void only_once(struct lif_rows *r) {
 static _Noreturn void damaged(struct lif_rows *r, uint32_t row) {
   only_once(r);
   DIE(EXIT_INPUT,
-      "%s: damaged: /out, edges %lld to %lld: target rows or delays do not stand where they should; make the "
+      "%s: damaged: /out, edges %lld to %lld: target rows or delays do not stand where they "
+      "should; make the "
       "file again",
-      r->net->stream->path, (long long)r->net->out_ptr[row], (long long)r->net->out_ptr[row + 1] - 1);
+      r->net->stream->path, (long long)r->net->out_ptr[row],
+      (long long)r->net->out_ptr[row + 1] - 1);
 }
 
-/* Targets do not descend and are below n_own, delays are 1 to most: true otherwise. Signs are gathered, so
- * that no edge waits for another. */
+/* Targets do not descend and are below n_own, delays are 1 to most: true otherwise. Signs are
+ * gathered, so that no edge waits for another. */
 static VECTOR_CLONES bool is_wrong(const struct lif_edge *edge, eidx n, int64_t n_own, int most) {
   int64_t signs = 0;
   for (eidx e = 0; e + 1 < n; e++) signs |= (int64_t)edge[e + 1].target - (int64_t)edge[e].target;
@@ -189,8 +191,8 @@ static void keep_ours(const struct lif_net *net, const struct missing *m, struct
   if (skip) memmove(m->to, m->to + skip, k->n * sizeof *m->to);
 }
 
-/* Edges as the file has them become ours: targets are own rows; nothing is there that a resident net would
- * not have. */
+/* Edges as the file has them become ours: targets are own rows; nothing is there that a
+ * resident net would not have. */
 static void take_in(struct lif_rows *r, const struct missing *m) {
   const struct lif_net *net = r->net;
   eidx n = m->n;
@@ -220,14 +222,16 @@ static bool is_late(const struct lif_rows *r, const struct missing *m) {
 /* How many of n rows stand behind each other, in the file as in memory. */
 static int64_t run_of(int64_t n, const struct missing *m) {
   int64_t i = 1;
-  while (i < n && m[i].first == m[i - 1].first + m[i - 1].n && m[i].to == m[i - 1].to + m[i - 1].n) i++;
+  while (i < n && m[i].first == m[i - 1].first + m[i - 1].n && m[i].to == m[i - 1].to + m[i - 1].n)
+    i++;
   return i;
 }
 
 /* Wherever they are. */
 static void read_run(struct lif_rows *r, int64_t n_rows, const struct missing *m) {
   const struct missing *last = &m[n_rows - 1];
-  const int64_t bytes = (last->to + last->n - m->to) * (int64_t)sizeof *m->to, offset = offset_of(r, m);
+  const int64_t bytes = (last->to + last->n - m->to) * (int64_t)sizeof *m->to,
+                offset = offset_of(r, m);
   for (int64_t done = 0; done < bytes;) {
     const ssize_t n =
         pread(r->net->stream->file, (char *)m->to + done, (size_t)(bytes - done), offset + done);
@@ -255,7 +259,8 @@ static bool read_cold(struct lif_rows *r, int64_t n, struct missing *m) {
   return late;
 }
 
-/* Returns whether that took too long for the page cache. Asking it first costs a quarter of a read. */
+/* Returns whether that took too long for the page cache. Asking it first
+ * costs a quarter of a read. */
 static bool read_warm(struct lif_rows *r, int64_t n, const struct missing *m) {
   const double before = seconds_now();
   for (int64_t i = 0, to; i < n; i = to) {

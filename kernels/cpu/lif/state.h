@@ -1,6 +1,6 @@
-/* The fast LIF path's memory. Own rows stand in blocks; each thread owns a run of blocks and is the only one
- * that touches their neurons, for the update and for the delivery alike, so there are no atomics and the
- * order of events never shows. */
+/* The fast LIF path's memory. Own rows stand in blocks; each thread owns a run of blocks and is the
+ * only one that touches their neurons, for the update and for the delivery alike, so there are no
+ * atomics and the order of events never shows. */
 #ifndef FASCICLE_LIF_STATE_H
 #define FASCICLE_LIF_STATE_H
 
@@ -44,12 +44,13 @@ struct lif {
   const uint8_t *mute; /* net->mute, or a block of zeros that stands for every block */
   bool muted;
 
-  /* The delay ring: max_delay slots; the sums due at t are in slot t % max_delay, cleared once used. A slot
-   * is sums [n_blocks x LIF_BLOCK] of int32 (wide: int64), and behind them one byte per block: may a sum
-   * there differ from 0? */
+  /* The delay ring: max_delay slots; the sums due at t are in slot t % max_delay, cleared once
+   * used. A slot is sums [n_blocks x LIF_BLOCK] of int32 (wide: int64), and behind them one byte
+   * per block: may a sum there differ from 0? */
   char *ring;
   size_t slot_bytes, flags_at;
-  char **slot; /* [2 max_delay]: slot[t % max_delay + d] is that of step t + d, 0 <= d <= max_delay */
+  char *
+      *slot; /* [2 max_delay]: slot[t % max_delay + d] is that of step t + d, 0 <= d <= max_delay */
 
   uint8_t *resting; /* [n_blocks] some counter may be above 0 */
   uint8_t *still;   /* [n_blocks] a step without input changes nothing */
@@ -81,7 +82,7 @@ static inline char *lif_slot_at(const struct lif *s, int64_t step) {
   return s->slot[step % s->net->max_delay];
 }
 
-/* lif_integrate.c and lif_deliver.c: the entries of lif_backend.h. */
+/* kernels/cpu/lif/integrate.c and kernels/cpu/lif/deliver.c: the entries of contract/lif.h. */
 void lif_cpu_integrate(struct lif *s, int n, struct lif_spikes *mine, struct lif_fault *fault);
 void lif_cpu_deliver(struct lif *s, int n, const struct lif_spikes *all);
 

@@ -1,5 +1,5 @@
-/* Embedding and input projection. There are only V different tokens, so the drive of each is computed once
- * and looked up for every character; the backward pass sums by token first. */
+/* Embedding and input projection. There are only V different tokens, so the drive of each is
+ * computed once and looked up for every character; the backward pass sums by token first. */
 #include "core/clones.h"
 #include "core/mem.h"
 #include "state.h"
@@ -10,11 +10,13 @@ static void transpose_embedding(struct model *m) {
   const int V = m->shape.vocabulary, W = m->shape.embedding;
   const float *embedding = model_at(m, MODEL_PARAMETERS, MODEL_EMBEDDING);
   for (int v = 0; v < V; v++)
-    for (int w = 0; w < W; w++) m->embedding_cols[(int64_t)w * V + v] = embedding[(int64_t)v * W + w];
+    for (int w = 0; w < W; w++)
+      m->embedding_cols[(int64_t)w * V + v] = embedding[(int64_t)v * W + w];
 }
 
 /* table[v] = bias + sum over w of weight[w] embedding[v][w] */
-VECTOR_CLONES static void table_row(const float *weight, int W, const float *restrict embedding_cols, int V,
+VECTOR_CLONES static void table_row(const float *weight, int W,
+                                    const float *restrict embedding_cols, int V,
                                     float *restrict table) {
   for (int v = 0; v < V; v++) table[v] = weight[W];
   for (int w = 0; w < W; w++)
@@ -48,7 +50,8 @@ static void sum_by_token(struct model *m, lidx i, const float *d_drive) {
   }
 }
 
-/* A row of the projection's gradient: d_weight[w] = sum over v of d_table[v] embedding[v][w]; its bias. */
+/* A row of the projection's gradient: d_weight[w] = sum over v of d_table[v]
+ * embedding[v][w]; its bias. */
 static void projection_row(struct model *m, lidx i) {
   const int V = m->shape.vocabulary, W = m->shape.embedding;
   const double *d_table = m->d_table + (int64_t)i * V;
@@ -65,8 +68,8 @@ static void projection_row(struct model *m, lidx i) {
 }
 
 /* sum[w] += weight of token v's d_table times the projection, over input nodes [first, last) */
-VECTOR_CLONES static void embedding_row(const double *d_table, int64_t V, const float *projection, int W,
-                                        lidx n_in, double *restrict sum) {
+VECTOR_CLONES static void embedding_row(const double *d_table, int64_t V, const float *projection,
+                                        int W, lidx n_in, double *restrict sum) {
   for (lidx i = 0; i < n_in; i++) {
     const double d = d_table[i * V];
     const float *row = projection + (int64_t)i * (W + 1);

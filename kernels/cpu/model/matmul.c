@@ -9,8 +9,8 @@ enum { ROWS = 6, LANES = 16 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 
 /* n_rows is a constant at every call, so the loops over rows unroll. */
-static inline __attribute__((always_inline)) void tile(const struct product *p, int64_t m, int64_t n,
-                                                       int n_rows) {
+static inline __attribute__((always_inline)) void tile(const struct product *p, int64_t m,
+                                                       int64_t n, int n_rows) {
   lanes sum[ROWS];
   float *c = p->c + m * p->c_row + n;
   for (int r = 0; r < n_rows; r++) sum[r] = p->add ? *(lanes *)(c + r * p->c_row) : (lanes){0};
@@ -23,8 +23,8 @@ static inline __attribute__((always_inline)) void tile(const struct product *p, 
 }
 
 /* The last columns, fewer than LANES. */
-static inline __attribute__((always_inline)) void narrow_row(const struct product *p, int64_t m, int64_t n,
-                                                             int width) {
+static inline __attribute__((always_inline)) void narrow_row(const struct product *p, int64_t m,
+                                                             int64_t n, int width) {
   float sum[LANES] = {0}, *c = p->c + m * p->c_row + n;
   if (p->add) memcpy(sum, c, (size_t)width * sizeof *c);
   const float *a = p->a + m * p->a_row, *b = p->b + n;

@@ -47,19 +47,23 @@ static struct status open_model(const struct model_shape *s, bool want_gradient,
 static void close_model(struct model *m) {
   if (!m) return;
   for (int a = 0; a < MODEL_ARRAYS; a++) mem_free(m->array[a]);
-  mem_free(m->scale), mem_free(m->leak), mem_free(m->token), mem_free(m->table), mem_free(m->embedding_cols);
+  mem_free(m->scale), mem_free(m->leak), mem_free(m->token), mem_free(m->table),
+      mem_free(m->embedding_cols);
   mem_free(m->d_table), mem_free(m->logit), mem_free(m->position_nats), mem_free(m->d_logit_rows);
   mem_free(m->d_readout_part), mem_free(m->d_readout_sum), mem_free(m->chunk_sum);
   mem_free(m);
 }
 
 static int64_t bytes(const struct model_shape *s, bool want_gradient) {
-  const int64_t n = model_layout_of(s).at[MODEL_BLOCKS], V = s->vocabulary, TB = (int64_t)s->steps * s->batch;
-  const int64_t kept = 4 * (n + s->n_edges + s->n_own + s->n_in * V + s->embedding * V + TB * (V + 1)) +
-                       8 * (int64_t)s->steps + (int64_t)sizeof(struct model);
+  const int64_t n = model_layout_of(s).at[MODEL_BLOCKS], V = s->vocabulary,
+                TB = (int64_t)s->steps * s->batch;
+  const int64_t kept =
+      4 * (n + s->n_edges + s->n_own + s->n_in * V + s->embedding * V + TB * (V + 1)) +
+      8 * (int64_t)s->steps + (int64_t)sizeof(struct model);
   if (!want_gradient) return kept;
   const int64_t P = padded_vocabulary(s);
-  return kept + 12 * n + 8 * s->n_in * V + 4 * TB * P + 12 * s->n_out * P + 8 * (n / MODEL_CHUNK + 1);
+  return kept + 12 * n + 8 * s->n_in * V + 4 * TB * P + 12 * s->n_out * P +
+         8 * (n / MODEL_CHUNK + 1);
 }
 
 static float *array(struct model *m, enum model_array which) {
@@ -79,13 +83,15 @@ VECTOR_CLONES static void multiply(const float *restrict x, const float *restric
 static void load_core(struct model *m, float *value, float *leak, float *bias) {
   const float *rho = model_at(m, MODEL_PARAMETERS, MODEL_LEAK);
   multiply(m->scale, model_at(m, MODEL_PARAMETERS, MODEL_EDGES), m->shape.n_edges, value);
-  for (lidx i = 0; i < m->shape.n_own; i++) leak[i] = m->leak[i] = (float)(1 / (1 + exp(-(double)rho[i])));
+  for (lidx i = 0; i < m->shape.n_own; i++)
+    leak[i] = m->leak[i] = (float)(1 / (1 + exp(-(double)rho[i])));
   if (m->shape.n_own == 0) return;
   memcpy(bias, model_at(m, MODEL_PARAMETERS, MODEL_BIAS), (size_t)m->shape.n_own * sizeof *bias);
 }
 
 /* dtheta = c dv;  drho = a (1 - a) da */
-static void take_core(struct model *m, const float *d_value, const float *d_leak, const float *d_bias) {
+static void take_core(struct model *m, const float *d_value, const float *d_leak,
+                      const float *d_bias) {
   float *d_rho = model_at(m, MODEL_GRADIENT, MODEL_LEAK);
   multiply(m->scale, d_value, m->shape.n_edges, model_at(m, MODEL_GRADIENT, MODEL_EDGES));
   for (lidx i = 0; i < m->shape.n_own; i++) d_rho[i] = m->leak[i] * (1 - m->leak[i]) * d_leak[i];

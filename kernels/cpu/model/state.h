@@ -4,8 +4,8 @@
 
 #include "contract/model.h"
 
-/* The optimiser works on so many parameters at a time; their squares are summed first, so that the sum does
- * not depend on the number of threads. */
+/* The optimiser works on so many parameters at a time; their squares are summed first, so that the
+ * sum does not depend on the number of threads. */
 enum { MODEL_CHUNK = 1 << 14 };
 
 struct model {
@@ -33,7 +33,8 @@ struct model {
 };
 
 /* Where block b of an array begins. */
-static inline float *model_at(const struct model *m, enum model_array which, enum model_block block) {
+static inline float *model_at(const struct model *m, enum model_array which,
+                              enum model_block block) {
   return m->array[which] + m->at.at[block];
 }
 

@@ -29,8 +29,8 @@ void model_squares_add(struct model *m, int64_t first, int64_t n) {
 
 /* adamw.h has the formula. `scale` clips the gradient. */
 VECTOR_CLONES static void adamw_run(const struct adamw_factors *factors, float scale, int64_t n,
-                                    float *restrict w, const float *restrict gradient, float *restrict m,
-                                    float *restrict v) {
+                                    float *restrict w, const float *restrict gradient,
+                                    float *restrict m, float *restrict v) {
   const struct adamw_factors f = *factors;
   for (int64_t i = 0; i < n; i++) {
     const float g = scale * gradient[i];
@@ -46,7 +46,7 @@ void model_update(struct model *m, int64_t first, int64_t n, const struct adamw 
   const float scale = (float)adamw_clip(how->clip, sqrt(m->squares));
 #pragma omp parallel for num_threads(m->n_threads) schedule(static)
   for (int64_t at = 0; at < n; at += MODEL_CHUNK)
-    adamw_run(&f, scale, n - at < MODEL_CHUNK ? n - at : MODEL_CHUNK, m->array[MODEL_PARAMETERS] + first + at,
-              m->array[MODEL_GRADIENT] + first + at, m->array[MODEL_MOMENT1] + first + at,
-              m->array[MODEL_MOMENT2] + first + at);
+    adamw_run(&f, scale, n - at < MODEL_CHUNK ? n - at : MODEL_CHUNK,
+              m->array[MODEL_PARAMETERS] + first + at, m->array[MODEL_GRADIENT] + first + at,
+              m->array[MODEL_MOMENT1] + first + at, m->array[MODEL_MOMENT2] + first + at);
 }

@@ -1,6 +1,6 @@
-/* A barrier for threads that meet every few hundred microseconds: a short spin, then sleep. OpenMP's own
- * spins for milliseconds, which is fine on cores of one's own; where others run too, the thread that is
- * awaited then waits for the core of the one that spins. */
+/* A barrier for threads that meet every few hundred microseconds: a short spin, then sleep.
+ * OpenMP's own spins for milliseconds, which is fine on cores of one's own; where others run too,
+ * the thread that is awaited then waits for the core of the one that spins. */
 #ifndef FASCICLE_RECUR_BARRIER_H
 #define FASCICLE_RECUR_BARRIER_H
 
@@ -14,7 +14,7 @@ struct recur_barrier {
   pthread_cond_t moved_on;
 };
 
-#define RECUR_BARRIER_INIT                                                                                   \
+#define RECUR_BARRIER_INIT                                                                         \
   { .lock = PTHREAD_MUTEX_INITIALIZER, .moved_on = PTHREAD_COND_INITIALIZER }
 
 static inline void recur_barrier_open(struct recur_barrier *b) {

@@ -44,7 +44,8 @@ static void finish_row(const struct recur_window *w, int k, lidx row, float *z) 
            (size_t)B * sizeof *next);
 }
 
-static void forward(const struct recur_window *w, int k, enum recur_pass pass, lidx first, lidx last) {
+static void forward(const struct recur_window *w, int k, enum recur_pass pass, lidx first,
+                    lidx last) {
   const int B = w->batch;
   const float *s = recur_state(w, k);
   for (lidx i = first; i < last; i++) {
@@ -77,7 +78,8 @@ static void elementwise_row(const struct recur_window *w, int k, lidx row, const
                             float *d_drive) {
   const int B = w->batch;
   const float a = w->leak[row];
-  const float *s = recur_state(w, k) + (int64_t)row * B, *next = recur_state(w, k + 1) + (int64_t)row * B;
+  const float *s = recur_state(w, k) + (int64_t)row * B,
+              *next = recur_state(w, k + 1) + (int64_t)row * B;
   float *g = w->d_state + (int64_t)row * B, *q = recur_q(w, k) + (int64_t)row * B;
   const bool first_visit = (k + 1) % w->microsteps == 0;
   if (a < RECUR_SMALL_LEAK) proposals_again(w, k, row, q);
@@ -98,7 +100,8 @@ static void elementwise(const struct recur_window *w, int k, lidx first, lidx la
   const bool read_out = (k + 1) % w->microsteps == 0;
   for (lidx i = first; i < last; i++) {
     const lidx in = w->in_slot[i], out = w->out_slot[i];
-    elementwise_row(w, k, i, read_out && out >= 0 ? w->d_output + (t * w->n_out + out) * w->batch : NULL,
+    elementwise_row(w, k, i,
+                    read_out && out >= 0 ? w->d_output + (t * w->n_out + out) * w->batch : NULL,
                     in >= 0 ? w->d_drive + (t * w->n_in + in) * w->batch : NULL);
   }
 }

@@ -87,12 +87,14 @@ static void fill_slots(lidx *slot, lidx n_own, const lidx *row, lidx n) {
 
 static void wire(struct recur *r, const struct graph *g) {
   struct recur_window *w = &r->window;
-  w->value = r->value, w->leak = r->leak, w->bias = r->bias, w->drive = r->drive, w->d_output = r->d_output;
+  w->value = r->value, w->leak = r->leak, w->bias = r->bias, w->drive = r->drive,
+  w->d_output = r->d_output;
   w->in_slot = r->in_slot, w->out_slot = r->out_slot;
   w->near = (struct recur_edges){g->near.row_ptr, g->near.col, r->value};
   w->far = (struct recur_edges){g->far.row_ptr, g->far.col, r->value + g->near.n_edges};
   w->target_cut = r->target_cut, w->source_cut = r->source_cut, w->halo_cut = r->halo_cut;
-  recur_cut(0, g->n_own, g->near.row_ptr, g->n_halo > 0 ? g->far.row_ptr : NULL, w->n_threads, r->target_cut);
+  recur_cut(0, g->n_own, g->near.row_ptr, g->n_halo > 0 ? g->far.row_ptr : NULL, w->n_threads,
+            r->target_cut);
   if (!w->all_states) return;
   recur_transpose(g->n_own, g->n_halo, &w->near, &w->far, r->out_ptr, r->out_col, r->out_edge);
   w->out.ptr = r->out_ptr, w->out.col = r->out_col, w->out_edge = r->out_edge;
@@ -103,9 +105,10 @@ static void wire(struct recur *r, const struct graph *g) {
 static struct status choose_isa(struct recur_window *w) {
   w->isa = w->mixed ? &recur_plain : recur_isa_find(NULL);
   if (w->isa) return fine();
-  return failure(EXIT_USAGE,
-                 "FASCICLE_SIMD=%s: not known, or not for this processor; use plain, or leave it unset",
-                 getenv("FASCICLE_SIMD"));
+  return failure(
+      EXIT_USAGE,
+      "FASCICLE_SIMD=%s: not known, or not for this processor; use plain, or leave it unset",
+      getenv("FASCICLE_SIMD"));
 }
 
 /* A cold start, halo rows included. */

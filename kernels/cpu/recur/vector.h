@@ -1,7 +1,7 @@
-/* The row kernels of the recurrence for any vector width: included once by each instruction set's file, which
- * first says what a `vec` of LANES floats is and what can be done with it. A row's columns are worked off in
- * tiles of up to TILE_VECS vectors whose sums stay in registers for all edges of the row; the last vector of
- * the last tile may be partly used (`mask`). */
+/* The row kernels of the recurrence for any vector width: included once by each instruction set's
+ * file, which first says what a `vec` of LANES floats is and what can be done with it. A row's
+ * columns are worked off in tiles of up to TILE_VECS vectors whose sums stay in registers for all
+ * edges of the row; the last vector of the last tile may be partly used (`mask`). */
 #include "contract/recurrence.h"
 #include "kernels/interface/recur_window.h"
 
@@ -11,8 +11,8 @@ enum { TILE = 32, TILE_VECS = TILE / LANES, GROUP = 8 };
 
 /* ---- tanh ---- */
 
-/* e^y - 1 for y >= 0: y = n ln 2 + r, e^y - 1 = (2^n - 1) + 2^n (e^r - 1), with e^r - 1 = r + r^2 P(r). P is
- * the least largest relative error fit on |r| <= ln 2 / 2 (1.4e-8). */
+/* e^y - 1 for y >= 0: y = n ln 2 + r, e^y - 1 = (2^n - 1) + 2^n (e^r - 1), with e^r - 1 = r + r^2
+ * P(r). P is the least largest relative error fit on |r| <= ln 2 / 2 (1.4e-8). */
 INLINE vec expm1_positive(vec y) {
   const vec n = vec_round(vec_mul(y, vec_set(1.44269504f)));
   /* ln 2 in two parts: n times the first is exact */
@@ -27,8 +27,8 @@ INLINE vec expm1_positive(vec y) {
   return vec_fma(scale, p, vec_sub(scale, vec_set(1)));
 }
 
-/* tanh |x| = m / (m + 2), m = e^{2|x|} - 1; from |x| = 9.1 on it rounds to 1. A NaN stays one: min returns
- * its second operand. */
+/* tanh |x| = m / (m + 2), m = e^{2|x|} - 1; from |x| = 9.1 on it rounds to 1. A NaN stays one: min
+ * returns its second operand. */
 INLINE vec vec_tanh(vec x) {
   const vec size = vec_min(vec_set(9.5f), vec_abs(x));
   const vec m = expm1_positive(vec_add(size, size));
@@ -58,32 +58,34 @@ INLINE void tile_store(float *row, struct tile t, int v, int n_vec, vec x) {
 }
 
 /* Calls `kernel` with a number of vectors that the compiler knows. */
-#define FOR_EACH_TILE(batch, kernel, ...)                                                                    \
-  do {                                                                                                       \
-    struct tile tile_ = {.full = true};                                                                      \
-    for (; tile_.column + TILE <= (batch); tile_.column += TILE) kernel(__VA_ARGS__, tile_, TILE_VECS);      \
-    const int rest_ = (int)((batch)-tile_.column), vecs_ = (rest_ + LANES - 1) / LANES;                      \
-    if (rest_ == 0) break;                                                                                   \
-    tile_.full = false, tile_.mask = vec_mask(rest_ - (vecs_ - 1) * LANES);                                  \
-    if (vecs_ == 1) kernel(__VA_ARGS__, tile_, 1);                                                           \
-    if (TILE_VECS >= 2 && vecs_ == 2) kernel(__VA_ARGS__, tile_, 2);                                         \
-    if (TILE_VECS >= 3 && vecs_ == 3) kernel(__VA_ARGS__, tile_, 3);                                         \
-    if (TILE_VECS >= 4 && vecs_ == 4) kernel(__VA_ARGS__, tile_, 4);                                         \
+#define FOR_EACH_TILE(batch, kernel, ...)                                                          \
+  do {                                                                                             \
+    struct tile tile_ = {.full = true};                                                            \
+    for (; tile_.column + TILE <= (batch); tile_.column += TILE)                                   \
+      kernel(__VA_ARGS__, tile_, TILE_VECS);                                                       \
+    const int rest_ = (int)((batch)-tile_.column), vecs_ = (rest_ + LANES - 1) / LANES;            \
+    if (rest_ == 0) break;                                                                         \
+    tile_.full = false, tile_.mask = vec_mask(rest_ - (vecs_ - 1) * LANES);                        \
+    if (vecs_ == 1) kernel(__VA_ARGS__, tile_, 1);                                                 \
+    if (TILE_VECS >= 2 && vecs_ == 2) kernel(__VA_ARGS__, tile_, 2);                               \
+    if (TILE_VECS >= 3 && vecs_ == 3) kernel(__VA_ARGS__, tile_, 3);                               \
+    if (TILE_VECS >= 4 && vecs_ == 4) kernel(__VA_ARGS__, tile_, 4);                               \
   } while (0)
 
 /* ---- forward ---- */
 
-/* Arrays per edge are read once a microstep: fetched ahead of use into the first cache alone, so that they do
- * not push the gathered rows out of the second (9 % of a window of 5,000 nodes). Beyond the end a fetch does
- * nothing. */
+/* Arrays per edge are read once a microstep: fetched ahead of use into the first cache alone, so
+ * that they do not push the gathered rows out of the second (9 % of a window of 5,000 nodes).
+ * Beyond the end a fetch does nothing. */
 INLINE void expect(const void *edges, eidx e) {
   enum { AHEAD = 512, BYTES = 4 }; /* edges; bytes of an edge in any of these arrays */
   __builtin_prefetch((const char *)edges + (e + AHEAD) * BYTES, 0, 0);
 }
 
-/* sum[] += sum_e v_e s[col_e]; even and odd edges apart, so that two chains of additions run side by side. */
-INLINE void add_product(const struct recur_edges *edges, lidx row, const float *state, int64_t batch,
-                        vec *sum, struct tile t, int n_vec) {
+/* sum[] += sum_e v_e s[col_e]; even and odd edges apart, so that two chains of
+ * additions run side by side. */
+INLINE void add_product(const struct recur_edges *edges, lidx row, const float *state,
+                        int64_t batch, vec *sum, struct tile t, int n_vec) {
   const eidx last = edges->ptr[row + 1];
   eidx e = edges->ptr[row];
   vec odd[TILE_VECS];
@@ -107,7 +109,8 @@ INLINE void add_product(const struct recur_edges *edges, lidx row, const float *
 }
 
 /* p = tanh(z + d_t + b) */
-INLINE void make_proposals(const struct recur_window *w, int k, lidx row, vec *z, struct tile t, int n_vec) {
+INLINE void make_proposals(const struct recur_window *w, int k, lidx row, vec *z, struct tile t,
+                           int n_vec) {
   const lidx slot = w->in_slot[row];
   const float *drive =
       slot < 0 ? NULL : w->drive + ((int64_t)(k / w->microsteps) * w->n_in + slot) * w->batch;
@@ -119,13 +122,15 @@ INLINE void make_proposals(const struct recur_window *w, int k, lidx row, vec *z
 }
 
 /* s_{k+1} = (1 - a) s_k + a p */
-INLINE void finish_tile(const struct recur_window *w, int k, lidx row, vec *z, struct tile t, int n_vec) {
+INLINE void finish_tile(const struct recur_window *w, int k, lidx row, vec *z, struct tile t,
+                        int n_vec) {
   const int64_t B = w->batch, at = row * B;
   const vec a = vec_set(w->leak[row]), keep = vec_set(1 - w->leak[row]);
   const float *s = recur_state(w, k) + at;
   float *next = recur_state(w, k + 1) + at;
   const lidx slot = (k + 1) % w->microsteps == 0 ? w->out_slot[row] : -1;
-  float *output = slot < 0 ? NULL : w->output + ((int64_t)(k / w->microsteps) * w->n_out + slot) * B;
+  float *output =
+      slot < 0 ? NULL : w->output + ((int64_t)(k / w->microsteps) * w->n_out + slot) * B;
   make_proposals(w, k, row, z, t, n_vec);
   for (int v = 0; v < n_vec; v++) {
     const vec after = vec_fma(a, z[v], vec_mul(keep, tile_load(s, t, v, n_vec)));
@@ -134,12 +139,13 @@ INLINE void finish_tile(const struct recur_window *w, int k, lidx row, vec *z, s
   }
 }
 
-INLINE void forward_tile(const struct recur_window *w, int k, enum recur_pass pass, lidx row, struct tile t,
-                         int n_vec) {
+INLINE void forward_tile(const struct recur_window *w, int k, enum recur_pass pass, lidx row,
+                         struct tile t, int n_vec) {
   const float *s = recur_state(w, k);
   float *near_sum = pass == RECUR_WHOLE ? NULL : w->near_sum + (int64_t)row * w->batch;
   vec z[TILE_VECS];
-  for (int v = 0; v < n_vec; v++) z[v] = pass == RECUR_FAR ? tile_load(near_sum, t, v, n_vec) : vec_set(0);
+  for (int v = 0; v < n_vec; v++)
+    z[v] = pass == RECUR_FAR ? tile_load(near_sum, t, v, n_vec) : vec_set(0);
   add_product(pass == RECUR_FAR ? &w->far : &w->near, row, s, w->batch, z, t, n_vec);
   if (pass != RECUR_NEAR)
     finish_tile(w, k, row, z, t, n_vec);
@@ -147,14 +153,16 @@ INLINE void forward_tile(const struct recur_window *w, int k, enum recur_pass pa
     for (int v = 0; v < n_vec; v++) tile_store(near_sum, t, v, n_vec, z[v]);
 }
 
-static void forward_rows(const struct recur_window *w, int k, enum recur_pass pass, lidx first, lidx last) {
+static void forward_rows(const struct recur_window *w, int k, enum recur_pass pass, lidx first,
+                         lidx last) {
   for (lidx i = first; i < last; i++) FOR_EACH_TILE(w->batch, forward_tile, w, k, pass, i);
 }
 
 /* ---- backward: what happens within a row ---- */
 
 /* p_k of a row with a small leak, as in the forward pass */
-INLINE void proposals_again(const struct recur_window *w, int k, lidx row, vec *p, struct tile t, int n_vec) {
+INLINE void proposals_again(const struct recur_window *w, int k, lidx row, vec *p, struct tile t,
+                            int n_vec) {
   const float *s = recur_state(w, k);
   for (int v = 0; v < n_vec; v++) p[v] = vec_set(0);
   add_product(&w->near, row, s, w->batch, p, t, n_vec);
@@ -163,13 +171,14 @@ INLINE void proposals_again(const struct recur_window *w, int k, lidx row, vec *
 }
 
 /* p_k = (s_{k+1} - (1 - a) s_k) / a */
-INLINE void proposals_recovered(const struct recur_window *w, int k, lidx row, vec *p, struct tile t,
-                                int n_vec) {
+INLINE void proposals_recovered(const struct recur_window *w, int k, lidx row, vec *p,
+                                struct tile t, int n_vec) {
   const int64_t at = (int64_t)row * w->batch;
   const float *s = recur_state(w, k) + at, *next = recur_state(w, k + 1) + at, a = w->leak[row];
   const vec keep = vec_set(1 - a), inverse = vec_set(1 / a);
   for (int v = 0; v < n_vec; v++) {
-    const vec change = vec_sub(tile_load(next, t, v, n_vec), vec_mul(keep, tile_load(s, t, v, n_vec)));
+    const vec change =
+        vec_sub(tile_load(next, t, v, n_vec), vec_mul(keep, tile_load(s, t, v, n_vec)));
     p[v] = vec_mul(change, inverse);
   }
 }
@@ -180,8 +189,8 @@ struct row_gradients {
   bool first_visit;      /* of this character: d_drive is set, not added to */
 };
 
-INLINE void elementwise_tile(const struct recur_window *w, int k, lidx row, struct row_gradients with,
-                             struct tile t, int n_vec) {
+INLINE void elementwise_tile(const struct recur_window *w, int k, lidx row,
+                             struct row_gradients with, struct tile t, int n_vec) {
   const int64_t at = (int64_t)row * w->batch;
   const float *s = recur_state(w, k) + at;
   float *g_row = w->d_state + at, *q_row = recur_q(w, k) + at;
@@ -238,9 +247,10 @@ INLINE vec visit_edge(const struct recur_window *w, eidx e, const float *q, cons
   return dot;
 }
 
-/* g_j += sum_e v_e q[dst_e]  and  dv_e += q[dst_e] . s_j, eight edges at a time: their eight dot products are
- * folded together. */
-INLINE void transposed_tile(const struct recur_window *w, int k, lidx row, struct tile t, int n_vec) {
+/* g_j += sum_e v_e q[dst_e]  and  dv_e += q[dst_e] . s_j, eight edges at a time: their eight dot
+ * products are folded together. */
+INLINE void transposed_tile(const struct recur_window *w, int k, lidx row, struct tile t,
+                            int n_vec) {
   const int64_t at = (int64_t)row * w->batch;
   const float *q = recur_q(w, k), *s_row = recur_state(w, k) + at;
   float *g_row = w->d_state + at;
@@ -256,7 +266,8 @@ INLINE void transposed_tile(const struct recur_window *w, int k, lidx row, struc
     vec dot[GROUP];
     expect(w->out.col, e), expect(w->out.value, e), expect(w->out_gradient, e);
 #pragma GCC unroll 8
-    for (int i = 0; i < GROUP; i++) dot[i] = visit_edge(w, e + i, q, s, i % 2 ? odd : even, t, n_vec);
+    for (int i = 0; i < GROUP; i++)
+      dot[i] = visit_edge(w, e + i, q, s, i % 2 ? odd : even, t, n_vec);
     vec_add_sums8(w->out_gradient + e, dot);
   }
   for (; e < last; e++) w->out_gradient[e] += vec_sum(visit_edge(w, e, q, s, even, t, n_vec));

@@ -15,7 +15,8 @@ const struct recur_isa *recur_isa_find(const char *name) {
 }
 
 void recur_window_place(struct recur_window *w, eidx n_edges, bool split, struct recur_room *room) {
-  const int64_t own = (int64_t)w->n_own * w->batch, all = ((int64_t)w->n_own + w->n_halo) * w->batch;
+  const int64_t own = (int64_t)w->n_own * w->batch,
+                all = ((int64_t)w->n_own + w->n_halo) * w->batch;
   const int64_t kept = w->all_states ? (int64_t)w->steps * w->microsteps + 1 : 2;
   w->state = recur_take(room, kept * all, sizeof(float));
   if (split) w->near_sum = recur_take(room, own, sizeof(float));
@@ -36,8 +37,8 @@ static void count_sources(const struct recur_edges *edges, lidx n_own, eidx *cou
 }
 
 /* next[j] is where source j's next edge goes */
-static void place_sources(const struct recur_edges *edges, lidx n_own, eidx offset, eidx *next, lidx *col,
-                          eidx *edge) {
+static void place_sources(const struct recur_edges *edges, lidx n_own, eidx offset, eidx *next,
+                          lidx *col, eidx *edge) {
   for (lidx i = 0; i < n_own; i++)
     for (eidx e = edges->ptr[i]; e < edges->ptr[i + 1]; e++) {
       const eidx at = next[edges->col[e]]++;
@@ -45,10 +46,11 @@ static void place_sources(const struct recur_edges *edges, lidx n_own, eidx offs
     }
 }
 
-/* Counting sort. A source is own or in the halo, never both, so placing near before far keeps targets
- * ascending. After placing, ptr[j] holds the end of row j, which is the start of row j + 1. */
-void recur_transpose(lidx n_own, lidx n_halo, const struct recur_edges *near, const struct recur_edges *far,
-                     eidx *ptr, lidx *col, eidx *edge) {
+/* Counting sort. A source is own or in the halo, never both, so placing near before
+ * far keeps targets ascending. After placing, ptr[j] holds the end of row j, which is
+ * the start of row j + 1. */
+void recur_transpose(lidx n_own, lidx n_halo, const struct recur_edges *near,
+                     const struct recur_edges *far, eidx *ptr, lidx *col, eidx *edge) {
   const lidx rows = n_own + n_halo;
   memset(ptr, 0, ((size_t)rows + 1) * sizeof *ptr);
   count_sources(near, n_own, ptr);
@@ -77,8 +79,8 @@ void recur_cut(lidx first, lidx last, const eidx *ptr, const eidx *ptr2, int n_t
   const eidx base = cost_before(ptr, ptr2, first), total = cost_before(ptr, ptr2, last) - base;
   lidx row = first;
   for (int t = 0; t < n_threads; t++) {
-    while (row < last &&
-           cost_before(ptr, ptr2, row) - base < total / n_threads * t + total % n_threads * t / n_threads)
+    while (row < last && cost_before(ptr, ptr2, row) - base <
+                             total / n_threads * t + total % n_threads * t / n_threads)
       row++;
     cut[t] = row;
   }
@@ -97,7 +99,8 @@ static void give_gradients(const struct recur_window *w, eidx first, eidx last) 
 
 static void start_rows(const struct recur_window *w, lidx first, lidx last) {
   if (last > first)
-    memset(w->d_state + (int64_t)first * w->batch, 0, (size_t)(last - first) * w->batch * sizeof(float));
+    memset(w->d_state + (int64_t)first * w->batch, 0,
+           (size_t)(last - first) * w->batch * sizeof(float));
   for (lidx i = first; i < last && i < w->n_own; i++) w->sum_leak[i] = w->sum_bias[i] = 0;
 }
 
@@ -109,7 +112,7 @@ static void end_rows(const struct recur_window *w, lidx first, lidx last) {
 /* ---- the whole window: one parallel region, one barrier a microstep ---- */
 
 /* OpenMP may give fewer threads than asked for; then a thread takes several shares. */
-#define EACH_SHARE(share)                                                                                    \
+#define EACH_SHARE(share)                                                                          \
   (int share = omp_get_thread_num(); share < w->n_threads; share += omp_get_num_threads())
 
 void recur_window_forward(const struct recur_window *w) {
@@ -133,8 +136,8 @@ static void end_share(const struct recur_window *w, lidx first, lidx last) {
   end_rows(w, first, last < w->n_own ? last : w->n_own);
 }
 
-/* q of microstep k - 1 needs only g of its own row, so it follows V^T q_k at once; q_k, which others may
- * still be reading, stands in the other half of w->q. */
+/* q of microstep k - 1 needs only g of its own row, so it follows V^T q_k at once; q_k, which
+ * others may still be reading, stands in the other half of w->q. */
 void recur_window_backward(const struct recur_window *w) {
   const int K = w->steps * w->microsteps;
   const lidx *cut = w->source_cut;

@@ -24,7 +24,8 @@ __global__ void gather_kernel(const float4 *rows, unsigned n_rows, int64_t n, fl
   for (int64_t first = group * 8; first < n; first += groups * 8) {
     float4 x[8];
 #pragma unroll
-    for (int u = 0; u < 8; u++) x[u] = rows[(int64_t)(scatter((unsigned)(first + u)) % n_rows) * ROW + lane];
+    for (int u = 0; u < 8; u++)
+      x[u] = rows[(int64_t)(scatter((unsigned)(first + u)) % n_rows) * ROW + lane];
 #pragma unroll
     for (int u = 0; u < 8; u++) sum.x += x[u].x, sum.y += x[u].y, sum.z += x[u].z, sum.w += x[u].w;
   }
@@ -73,8 +74,9 @@ double gpu_gather_rate(int64_t n_rows) {
   if (n_rows < 1) n_rows = 1;
   float4 *rows = GPU_ZERO(float4, n_rows * ROW), *sink = GPU_ZERO(float4, 1);
   const unsigned blocks = (unsigned)gpu_processors() * 8;
-  const double seconds = stopwatch().best(
-      [&] { gather_kernel<<<blocks, THREADS, 0, gpu_stream()>>>(rows, (unsigned)n_rows, n, sink); });
+  const double seconds = stopwatch().best([&] {
+    gather_kernel<<<blocks, THREADS, 0, gpu_stream()>>>(rows, (unsigned)n_rows, n, sink);
+  });
   gpu_free(rows), gpu_free(sink);
   return (double)n * ROW * sizeof(float4) / seconds;
 }

@@ -20,8 +20,8 @@ void gpu_check_at(const char *file, int line, cudaError_t code, const char *call
 }
 
 static struct status no_device(const char *why) {
-  return failure(EXIT_DEVICE, "--device cuda: no usable GPU: %s; run on a GPU node, or use --device cpu",
-                 why);
+  return failure(EXIT_DEVICE,
+                 "--device cuda: no usable GPU: %s; run on a GPU node, or use --device cpu", why);
 }
 
 /* A binary without code for the device fails at its first launch, so that is tried here. */
@@ -35,7 +35,8 @@ static cudaError_t try_device(int device) {
 static struct status check_way(void) {
   const char *way = getenv(PERSIST_WAY);
   if (!way || persist_knows_way(way)) return fine();
-  return failure(EXIT_USAGE, "%s=%s in the environment: persistent or microsteps is wanted, or unset it",
+  return failure(EXIT_USAGE,
+                 "%s=%s in the environment: persistent or microsteps is wanted, or unset it",
                  PERSIST_WAY, way);
 }
 
@@ -79,13 +80,14 @@ void gpu_describe(char *text, size_t size) {
   int n = 0, device = 0;
   const cudaError_t code = cudaGetDeviceCount(&n);
   if (code != cudaSuccess || n == 0) {
-    snprintf(text, size, "no usable GPU: %s", code ? cudaGetErrorString(code) : "this host has none");
+    snprintf(text, size, "no usable GPU: %s",
+             code ? cudaGetErrorString(code) : "this host has none");
     return;
   }
   CHECK_CUDA(cudaGetDevice(&device));
   CHECK_CUDA(cudaGetDeviceProperties(&p, device));
-  snprintf(text, size, "%s, %.0f GiB, sm_%d%d, %d on this host", p.name, (double)p.totalGlobalMem / (1 << 30),
-           p.major, p.minor, n);
+  snprintf(text, size, "%s, %.0f GiB, sm_%d%d, %d on this host", p.name,
+           (double)p.totalGlobalMem / (1 << 30), p.major, p.minor, n);
 }
 
 void gpu_identity(char id[16]) {

@@ -1,5 +1,5 @@
-/* The device as the rest of kernels/cuda sees it: counted memory, one stream, checked calls. C and CUDA C++
- * both include this; mpi.h never comes along. */
+/* The device as the rest of kernels/cuda sees it: counted memory, one stream, checked calls. C and
+ * CUDA C++ both include this; mpi.h never comes along. */
 #ifndef FASCICLE_GPU_H
 #define FASCICLE_GPU_H
 
@@ -23,18 +23,21 @@ cudaStream_t gpu_stream(void);
 /* Streaming multiprocessors of the chosen device. */
 int gpu_processors(void);
 
-/* Shared memory that a block can have. FASCICLE_SHARED_BYTES in the environment makes it less, so that what
- * runs on smaller GPUs (101376 on many, 166912 on an A100) can be tested on a large one. */
+/* Shared memory that a block can have. FASCICLE_SHARED_BYTES in the environment makes it
+ * less, so that what runs on smaller GPUs (101376 on many, 166912 on an A100) can be
+ * tested on a large one. */
 #define GPU_SHARED_BYTES "FASCICLE_SHARED_BYTES"
 size_t gpu_shared_bytes(void);
 
-/* n elements of `bytes` each in device memory, zeroed; NULL when n is 0. Running out is fatal. Counted. */
+/* n elements of `bytes` each in device memory, zeroed; NULL when n is 0. Running
+ * out is fatal. Counted. */
 void *gpu_zero(int64_t n, size_t bytes);
 void gpu_free(void *there);
 
-/* Other processes are about to map the array (CUDA IPC): from now on gpu_free only sets it aside, because
- * memory must not go back while it is mapped elsewhere. gpu_set_aside: whether it has been freed so;
- * gpu_release: nobody has it mapped any more, so that gpu_free is itself again, also for what was set aside.
+/* Other processes are about to map the array (CUDA IPC): from now on gpu_free only sets it aside,
+ * because memory must not go back while it is mapped elsewhere. gpu_set_aside: whether it has been
+ * freed so; gpu_release: nobody has it mapped any more, so that gpu_free is itself again, also for
+ * what was set aside.
  */
 const void *gpu_array_at(const void *allocation); /* the array in an allocation of CUDA's */
 void gpu_export(const void *there);

@@ -56,10 +56,11 @@ void edge_order_flip(float *to, const float *from, int n, int64_t rows, int64_t 
   const int64_t down = (columns + TILE - 1) / TILE;
   for (int first = 0; first < n; first += (int)MOST_GRID_Y) {
     const int64_t left = n - first;
-    const dim3 grid((unsigned)((rows + TILE - 1) / TILE), (unsigned)(down < MOST_GRID_Y ? down : MOST_GRID_Y),
+    const dim3 grid((unsigned)((rows + TILE - 1) / TILE),
+                    (unsigned)(down < MOST_GRID_Y ? down : MOST_GRID_Y),
                     (unsigned)(left < MOST_GRID_Y ? left : MOST_GRID_Y));
-    flip<<<grid, dim3(TILE, TILE_ROWS), 0, gpu_stream()>>>(to + first * rows * columns,
-                                                           from + first * rows * columns, rows, columns);
+    flip<<<grid, dim3(TILE, TILE_ROWS), 0, gpu_stream()>>>(
+        to + first * rows * columns, from + first * rows * columns, rows, columns);
     CHECK_CUDA(cudaGetLastError());
   }
 }

@@ -1,5 +1,5 @@
-/* Between the layouts of the public library and those of the kernels; all arrays on the device, queued on
- * gpu_stream(). */
+/* Between the layouts of the public library and those of the kernels; all arrays on the device,
+ * queued on gpu_stream(). */
 #ifndef FASCICLE_EDGE_ORDER_H
 #define FASCICLE_EDGE_ORDER_H
 

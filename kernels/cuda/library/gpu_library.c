@@ -1,5 +1,6 @@
-/* gpu.h and mem.h as the public library needs them: plain memory, nothing counted. After an error every later
- * CUDA call of the same library call fails too or does no harm; library_end reports the first. */
+/* gpu.h and mem.h as the public library needs them: plain memory, nothing counted. After an
+ * error every later CUDA call of the same library call fails too or does no harm;
+ * library_end reports the first. */
 #include "gpu_library.h"
 #include "core/mem.h"
 

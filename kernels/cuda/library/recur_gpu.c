@@ -34,8 +34,11 @@ static bool host_has_room(const struct graph *g) {
 static void fill(struct recur_gpu *t, const struct recur_net *net, const eidx *caller) {
   const struct graph *g = net->graph;
   const eidx n = g->near.n_edges;
-  t->d = (struct recur_device){
-      .batch = net->shape.batch, .n_own = g->n_own, .n_in = net->n_in, .n_out = net->n_out, .n_near = n};
+  t->d = (struct recur_device){.batch = net->shape.batch,
+                               .n_own = g->n_own,
+                               .n_in = net->n_in,
+                               .n_out = net->n_out,
+                               .n_near = n};
   recur_tables_make(&t->d, net);
   uint32_t *narrow = NEW(uint32_t, n);
   for (eidx e = 0; e < n; e++) narrow[e] = (uint32_t)caller[e];
@@ -51,7 +54,8 @@ struct recur_gpu_result recur_gpu_open(const struct recur_net *net, const eidx *
   struct recur_gpu *t = calloc(1, sizeof *t);
   if (!t || !host_has_room(net->graph)) {
     free(t);
-    return (struct recur_gpu_result){RECUR_GPU_NO_MEMORY, "no host memory for the tables of the graph"};
+    return (struct recur_gpu_result){RECUR_GPU_NO_MEMORY,
+                                     "no host memory for the tables of the graph"};
   }
   t->device = device, t->want_gradient = net->want_gradient;
   const int former = library_begin(device, NULL);
@@ -91,10 +95,12 @@ static int64_t larger(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
-/* Where the arrays stand that nobody outside looks at; `spare` takes gradients that are not wanted. */
+/* Where the arrays stand that nobody outside looks at; `spare` takes
+ * gradients that are not wanted. */
 static float *place(struct recur_device *d, const struct recur_gpu_window *w, struct room *room) {
   const int64_t B = w->batch, K = (int64_t)w->steps * w->microsteps, own = d->n_own * B;
-  d->steps = w->steps, d->microsteps = w->microsteps, d->batch = w->batch, d->all_states = w->want_gradient;
+  d->steps = w->steps, d->microsteps = w->microsteps, d->batch = w->batch,
+  d->all_states = w->want_gradient;
   const int64_t places = recur_places(d->n_near, d->n_own), values = (d->lines ? 2 : 1) * places;
   d->value = take(room, d->n_near), d->in_value = take(room, values);
   d->output = take(room, d->n_out * B * w->steps), d->pair = take(room, 2 * (int64_t)d->n_own);
@@ -124,11 +130,13 @@ static struct recur_device window_of(const struct recur_gpu *t, const struct rec
   struct recur_device d = t->d;
   struct room room = {.memory = w->workspace};
   *spare = place(&d, w, &room);
-  d.leak = (float *)w->leak, d.bias = (float *)w->bias, d.drive = (float *)w->drives; /* only read */
+  d.leak = (float *)w->leak, d.bias = (float *)w->bias,
+  d.drive = (float *)w->drives; /* only read */
   return d;
 }
 
-struct recur_gpu_result recur_gpu_forward(const struct recur_gpu *t, const struct recur_gpu_window *w) {
+struct recur_gpu_result recur_gpu_forward(const struct recur_gpu *t,
+                                          const struct recur_gpu_window *w) {
   float *spare;
   const struct recur_device d = window_of(t, w, &spare);
   const int64_t own = (int64_t)d.n_own * d.batch, last = (int64_t)d.steps * d.microsteps;
@@ -141,11 +149,13 @@ struct recur_gpu_result recur_gpu_forward(const struct recur_gpu *t, const struc
   recur_queue_forward(&d);
   if (w->out) edge_order_flip(w->out, d.output, d.steps, d.n_out, d.batch);
   if (w->state_end)
-    edge_order_flip(w->state_end, d.states + (d.all_states ? last : last % 2) * own, 1, d.n_own, d.batch);
+    edge_order_flip(w->state_end, d.states + (d.all_states ? last : last % 2) * own, 1, d.n_own,
+                    d.batch);
   return library_end(former);
 }
 
-struct recur_gpu_result recur_gpu_backward(const struct recur_gpu *t, const struct recur_gpu_window *w) {
+struct recur_gpu_result recur_gpu_backward(const struct recur_gpu *t,
+                                           const struct recur_gpu_window *w) {
   float *spare;
   struct recur_device d = window_of(t, w, &spare);
   d.d_leak = w->d_leak ? w->d_leak : spare;

@@ -1,4 +1,5 @@
-/* Values of lif_backend.h that CUDA C++ needs too; lif_cuda.c checks that they agree. */
+/* Values of contract/lif.h that CUDA C++ needs too; kernels/cuda/lif/lif.c
+ * checks that they agree. */
 #ifndef FASCICLE_LIF_FIELDS_H
 #define FASCICLE_LIF_FIELDS_H
 

@@ -57,7 +57,8 @@ static void touches_to_device(struct lif *s, const struct lif_stimulus *stimulus
   struct lif_touch *touch = NEW(struct lif_touch, ptr[n + 1]);
   for (int o = 0; o < n_stimuli; o++) {
     const struct lif_stimulus *from = &stimulus[order[o].stimulus];
-    for (lidx i = 0; i < from->n; i++) touch[ptr[from->neuron[i] + 1]++] = touch_of(from, order[o].stimulus);
+    for (lidx i = 0; i < from->n; i++)
+      touch[ptr[from->neuron[i] + 1]++] = touch_of(from, order[o].stimulus);
   }
   s->d.touch_ptr = GPU_COPY_OF(uint32_t, ptr, (int64_t)n + 1);
   s->d.touch_now = GPU_ZERO(uint32_t, s->d.width);
@@ -89,16 +90,18 @@ static struct status edges_on_host(struct lif *s) {
   if (net->n_edges == 0) return fine();
   const cudaError_t code = gpu_pin((void *)net->out, (size_t)net->n_edges * sizeof *net->out);
   if (code != cudaSuccess)
-    return failure(EXIT_DEVICE,
-                   "--residency streamed: %lld bytes of edges cannot be pinned in host memory: %s; use "
-                   "--residency resident, or --device cpu",
-                   (long long)(net->n_edges * (eidx)sizeof *net->out), cudaGetErrorString(code));
+    return failure(
+        EXIT_DEVICE,
+        "--residency streamed: %lld bytes of edges cannot be pinned in host memory: %s; use "
+        "--residency resident, or --device cpu",
+        (long long)(net->n_edges * (eidx)sizeof *net->out), cudaGetErrorString(code));
   host->edge = (const uint2 *)gpu_pinned_at((void *)net->out);
   host->room = net->device_room / (int64_t)sizeof *net->out;
   if (host->room > net->n_edges) host->room = net->n_edges;
   s->d.out = (const uint2 *)gpu_zero(host->room, sizeof *net->out);
   host->kept = GPU_ZERO(int64_t, net->n_global);
-  CHECK_CUDA(cudaMemsetAsync(host->kept, 0xff, (size_t)net->n_global * sizeof *host->kept, gpu_stream()));
+  CHECK_CUDA(
+      cudaMemsetAsync(host->kept, 0xff, (size_t)net->n_global * sizeof *host->kept, gpu_stream()));
   host->used = GPU_ZERO(unsigned long long, 1);
   return fine();
 }
@@ -122,5 +125,6 @@ void lif_inputs_free(struct lif *s) {
   mem_free(s->stimulus_host);
   if (d->host.edge) gpu_unpin((void *)s->net->out);
   gpu_free(d->host.kept), gpu_free(d->host.used);
-  gpu_free((void *)d->out_ptr), gpu_free((void *)d->out), gpu_free((void *)d->id), gpu_free((void *)d->mute);
+  gpu_free((void *)d->out_ptr), gpu_free((void *)d->out), gpu_free((void *)d->id),
+      gpu_free((void *)d->mute);
 }

@@ -1,10 +1,10 @@
 /* LIF on the device: one persistent kernel for many steps.
  *
- * A block owns words of 32 neurons, dealt out in turns so that neighbouring hubs part. A step is: integrate
- * own neurons, send own spikes along their edges, meet the other blocks at a barrier. One barrier a batch of
- * min_delay steps is enough, because the ring has room for a batch more than the longest delay: nobody's
- * arrivals land in a slot that somebody still reads. Sums are integers, so the order of the atomic additions
- * never shows. */
+ * A block owns words of 32 neurons, dealt out in turns so that neighbouring hubs part. A step is:
+ * integrate own neurons, send own spikes along their edges, meet the other blocks at a barrier. One
+ * barrier a batch of min_delay steps is enough, because the ring has room for a batch more than the
+ * longest delay: nobody's arrivals land in a slot that somebody still reads. Sums are integers, so
+ * the order of the atomic additions never shows. */
 #include "device.h"
 #include "launch.cuh"
 
@@ -14,12 +14,14 @@ namespace {
 
 /* ---- many steps ---- */
 
-/* What a launch has to reckon with; STREAMED: edges in host memory; TOGETHER: several trials, edges anywhere.
+/* What a launch has to reckon with; STREAMED: edges in host memory; TOGETHER: several trials, edges
+ * anywhere.
  */
 enum way { PLAIN, STREAMED, TOGETHER };
 
 /* The neuron of this lane in a word; none: i = n. */
-template <way WAY> __device__ __forceinline__ place place_of(const lif_device &d, int word, int lane) {
+template <way WAY>
+__device__ __forceinline__ place place_of(const lif_device &d, int word, int lane) {
   if (WAY != TOGETHER) return place(word * WARP + lane);
   const int trial = word / d.n_words;
   if (trial >= d.n_trials) return place(d.n);
@@ -32,8 +34,8 @@ __device__ __forceinline__ int word_of(int pass, int u) {
 }
 
 template <way WAY>
-__device__ __forceinline__ void take_own(const lif_device &d, shared &s, int64_t t0, neuron (&own)[PASS],
-                                         agenda *kept) {
+__device__ __forceinline__ void take_own(const lif_device &d, shared &s, int64_t t0,
+                                         neuron (&own)[PASS], agenda *kept) {
 #pragma unroll
   for (int u = 0; u < PASS; u++) {
     const place p = place_of<WAY>(d, word_of(0, u), threadIdx.x % WARP);
@@ -41,12 +43,13 @@ __device__ __forceinline__ void take_own(const lif_device &d, shared &s, int64_t
   }
 }
 
-/* RESIDENT: a thread has at most PASS neurons and keeps them in registers, where their edges are in shared
- * memory. What does not depend on the others (the stimuli of the next step, the masks) is done while the
- * barrier is on its way. */
+/* RESIDENT: a thread has at most PASS neurons and keeps them in registers, where their edges are in
+ * shared memory. What does not depend on the others (the stimuli of the next step, the masks) is
+ * done while the barrier is on its way. */
 template <class SUM, bool RESIDENT, way WAY>
 __global__ void __launch_bounds__(THREADS, 1)
-    run_kernel(const __grid_constant__ lif_device d, int64_t t0, int n_steps, bool delivers, uint32_t *mask) {
+    run_kernel(const __grid_constant__ lif_device d, int64_t t0, int n_steps, bool delivers,
+               uint32_t *mask) {
   constexpr bool GENERAL = WAY != PLAIN;
   constexpr int STRIDE = RESIDENT && !GENERAL ? THREADS : 1; /* of a thread's stimuli */
   extern __shared__ __align__(16) char memory[];
@@ -74,7 +77,8 @@ __global__ void __launch_bounds__(THREADS, 1)
       int64_t mine[PASS];
       SUM due[PASS];
 #pragma unroll
-      for (int u = 0; u < PASS; u++) due[u] = due_at(d, place_of<WAY>(d, word_of(pass, u), lane), sums);
+      for (int u = 0; u < PASS; u++)
+        due[u] = due_at(d, place_of<WAY>(d, word_of(pass, u), lane), sums);
 #pragma unroll
       for (int u = 0; u < PASS; u++) {
         const int word = word_of(pass, u);
@@ -90,7 +94,8 @@ __global__ void __launch_bounds__(THREADS, 1)
         if (faulty) s.faulty = 1;
         fired_here[u] = __ballot_sync(ALL, fired);
         const bool sends = fired && delivers && !(own[u].state & MUTED);
-        const span e = RESIDENT ? span{s.own_first[at], s.own_n[at]} : span_of(d, d.first + p.i, sends);
+        const span e =
+            RESIDENT ? span{s.own_first[at], s.own_n[at]} : span_of(d, d.first + p.i, sends);
         mine[u] = enlist<GENERAL, OWN>(d, s, q, sender{d.first + p.i, p.trial, sends}, e);
         if (!RESIDENT) {
           put(d, p, own[u], a);
@@ -133,11 +138,13 @@ constexpr int DELIVER_THREADS = 256;
 
 template <class SUM>
 __global__ void __launch_bounds__(DELIVER_THREADS)
-    deliver_kernel(const __grid_constant__ lif_device d, int slot, int64_t n_spikes, const uint32_t *row) {
+    deliver_kernel(const __grid_constant__ lif_device d, int slot, int64_t n_spikes,
+                   const uint32_t *row) {
   const int lane = threadIdx.x % WARP;
   const int64_t warps = (int64_t)gridDim.x * (DELIVER_THREADS / WARP);
   const uint2 *out = d.host.edge ? d.host.edge : d.out;
-  for (int64_t k = ((int64_t)blockIdx.x * DELIVER_THREADS + threadIdx.x) / WARP; k < n_spikes; k += warps)
+  for (int64_t k = ((int64_t)blockIdx.x * DELIVER_THREADS + threadIdx.x) / WARP; k < n_spikes;
+       k += warps)
     for (int64_t e = d.out_ptr[row[k]] + lane, end = d.out_ptr[row[k] + 1]; e < end; e += WARP)
       send_edge<SUM>(d, __ldcs(out + e), slot);
 }
@@ -145,7 +152,8 @@ __global__ void __launch_bounds__(DELIVER_THREADS)
 } // namespace
 
 template <class SUM, way WAY> static const void *kernel_of(bool resident) {
-  return resident ? (const void *)run_kernel<SUM, true, WAY> : (const void *)run_kernel<SUM, false, WAY>;
+  return resident ? (const void *)run_kernel<SUM, true, WAY>
+                  : (const void *)run_kernel<SUM, false, WAY>;
 }
 
 template <class SUM> static const void *kernel_for(const struct lif_device *d, int n_blocks) {
@@ -155,7 +163,8 @@ template <class SUM> static const void *kernel_for(const struct lif_device *d, i
 }
 
 int lif_device_trials(int32_t n) {
-  const int n_words = n > 0 ? (n + WARP - 1) / WARP : 1, trials = PASS * WARPS * gpu_processors() / n_words;
+  const int n_words = n > 0 ? (n + WARP - 1) / WARP : 1,
+            trials = PASS * WARPS * gpu_processors() / n_words;
   return trials < 1 ? 1 : trials < LIF_TRIALS ? trials : LIF_TRIALS;
 }
 
@@ -166,17 +175,20 @@ int lif_device_blocks(const struct lif_device *d) {
 
 void lif_device_run(const struct lif_device *d, int n_blocks, int64_t t, int n, bool delivers,
                     uint32_t *mask) {
-  const void *kernel = d->wide ? kernel_for<int64_t>(d, n_blocks) : kernel_for<int32_t>(d, n_blocks);
+  const void *kernel =
+      d->wide ? kernel_for<int64_t>(d, n_blocks) : kernel_for<int32_t>(d, n_blocks);
   struct lif_device own = *d;
   own.two_lists = shared_bytes(OWN, 2) <= gpu_shared_bytes();
   const size_t bytes = shared_bytes(OWN, own.two_lists ? 2 : 1);
   void *args[] = {&own, &t, &n, &delivers, &mask};
   CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
   CHECK_CUDA(cudaMemsetAsync(d->arrived, 0, 3 * sizeof *d->arrived, gpu_stream()));
-  CHECK_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(n_blocks), dim3(THREADS), args, bytes, gpu_stream()));
+  CHECK_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(n_blocks), dim3(THREADS), args, bytes,
+                                         gpu_stream()));
 }
 
-void lif_device_deliver(const struct lif_device *d, int64_t t, int64_t n_spikes, const uint32_t *row) {
+void lif_device_deliver(const struct lif_device *d, int64_t t, int64_t n_spikes,
+                        const uint32_t *row) {
   if (n_spikes == 0) return;
   const int slot = (int)(t % d->slots);
   const int64_t wanted = (n_spikes + DELIVER_THREADS / WARP - 1) / (DELIVER_THREADS / WARP);

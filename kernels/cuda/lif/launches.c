@@ -5,7 +5,9 @@
 
 #include <string.h>
 
-enum { LEG_SPIKES = 1 << 20 };    /* about so many spikes in a leg, so that the last one's copy is short */
+enum {
+  LEG_SPIKES = 1 << 20
+}; /* about so many spikes in a leg, so that the last one's copy is short */
 enum { ENOUGH_SPIKES = 1 << 23 }; /* a run returns when it has so many */
 enum { MANY_STEPS = 512 };        /* a small net has room for all its neurons in so many */
 
@@ -27,9 +29,9 @@ static void leg_free(struct lif_leg *leg) {
   CHECK_CUDA(cudaEventDestroy(leg->done));
 }
 
-/* Rows are copied from the device straight to where the caller finds them, so their room is pinned. It is
- * there from the start: a list that grows is copied and its pages are met for the first time, again and
- * again. */
+/* Rows are copied from the device straight to where the caller finds them, so their room is
+ * pinned. It is there from the start: a list that grows is copied and its pages are met for the
+ * first time, again and again. */
 static void room_for_rows(struct lif *s, int k, int64_t n) {
   struct lif_spikes *mine = &s->mine[k];
   if (n <= s->row_room[k]) return;
@@ -47,7 +49,8 @@ static void room_for_steps(struct lif *s, int64_t n) {
     s->mine[k].step_ptr = mem_grow(s->mine[k].step_ptr, s->step_room, sizeof(int64_t));
 }
 
-/* Ranks count different spikes of a launch that met a fault: legs of one length cannot follow from these. */
+/* Ranks count different spikes of a launch that met a fault: legs of one length
+ * cannot follow from these. */
 static void forget_fault(struct lif *s) {
   s->spikes_per_step = 0;
   CHECK_CUDA(cudaMemsetAsync(s->d.fault, 0xff, sizeof *s->d.fault, gpu_stream()));
@@ -59,7 +62,8 @@ void lif_legs_init(struct lif *s) {
   CHECK_CUDA(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking));
   s->mine = NEW_ZERO(struct lif_spikes, s->n_trials);
   s->row_room = NEW_ZERO(int64_t, s->n_trials);
-  const int64_t rows = (ENOUGH_SPIKES + 2 * LEG_SPIKES) / s->n_trials, small = (int64_t)MANY_STEPS * s->d.n;
+  const int64_t rows = (ENOUGH_SPIKES + 2 * LEG_SPIKES) / s->n_trials,
+                small = (int64_t)MANY_STEPS * s->d.n;
   for (int k = 0; k < s->n_trials; k++) room_for_rows(s, k, rows < small ? rows : small);
   room_for_steps(s, 2 * LIF_LEG_STEPS);
   forget_fault(s);
@@ -68,7 +72,8 @@ void lif_legs_init(struct lif *s) {
 void lif_legs_free(struct lif *s) {
   for (int i = 0; i < LIF_LEGS; i++) leg_free(&s->leg[i]);
   CHECK_CUDA(cudaStreamDestroy(s->copies));
-  for (int k = 0; k < s->n_trials; k++) gpu_pinned_free(s->mine[k].row), mem_free(s->mine[k].step_ptr);
+  for (int k = 0; k < s->n_trials; k++)
+    gpu_pinned_free(s->mine[k].row), mem_free(s->mine[k].step_ptr);
   mem_free(s->mine), mem_free(s->row_room);
 }
 
@@ -78,8 +83,10 @@ static void copy_back(void *pinned, const void *there, size_t bytes) {
   CHECK_CUDA(cudaMemcpyAsync(pinned, there, bytes, cudaMemcpyDeviceToHost, gpu_stream()));
 }
 
-/* Steps step .. step + n - 1; with `lists` their spikes listed and the counts on the way to the host. */
-static void leg_start(struct lif *s, struct lif_leg *leg, int64_t step, int n, bool delivers, bool lists) {
+/* Steps step .. step + n - 1; with `lists` their spikes listed and the counts
+ * on the way to the host. */
+static void leg_start(struct lif *s, struct lif_leg *leg, int64_t step, int n, bool delivers,
+                      bool lists) {
   leg->step = step, leg->n = n, leg->n_trials = s->d.n_trials;
   CHECK_CUDA(cudaMemsetAsync(s->d.tally, 0, sizeof s->verdict->tally, gpu_stream()));
   if (delivers && s->road)
@@ -114,14 +121,15 @@ static int64_t sum_of(const int32_t *count, int64_t n) {
 }
 
 /* A trial's spikes of the leg, `row` on the device, behind those that it has. */
-static void take_rows(struct lif *s, int k, const int32_t *count, int n_steps, const uint32_t *row) {
+static void take_rows(struct lif *s, int k, const int32_t *count, int n_steps,
+                      const uint32_t *row) {
   struct lif_spikes *mine = &s->mine[k];
   const int chunks = lif_device_chunks(&s->d);
   const int64_t n = sum_of(count, (int64_t)n_steps * chunks);
   room_for_rows(s, k, mine->n + n);
   if (n > 0)
-    CHECK_CUDA(cudaMemcpyAsync(mine->row + mine->n, row, (size_t)n * sizeof *row, cudaMemcpyDeviceToHost,
-                               s->copies));
+    CHECK_CUDA(cudaMemcpyAsync(mine->row + mine->n, row, (size_t)n * sizeof *row,
+                               cudaMemcpyDeviceToHost, s->copies));
   for (int i = 0; i < n_steps; i++) {
     mine->step_ptr[mine->n_steps++] = mine->n;
     mine->n += sum_of(count + (int64_t)i * chunks, chunks);
@@ -141,7 +149,8 @@ static void take_leg(struct lif *s, const struct lif_leg *leg) {
   CHECK_CUDA(cudaStreamSynchronize(s->copies));
 }
 
-static void leg_finish(struct lif *s, const struct lif_leg *leg, bool lists, struct lif_tally *tally) {
+static void leg_finish(struct lif *s, const struct lif_leg *leg, bool lists,
+                       struct lif_tally *tally) {
   CHECK_CUDA(cudaEventSynchronize(leg->done));
   if (lists) take_leg(s, leg);
   for (int k = 0; k < leg->n_trials; k++) {
@@ -159,7 +168,8 @@ static void leg_finish(struct lif *s, const struct lif_leg *leg, bool lists, str
 static int leg_length(const struct lif *s, int64_t left) {
   int64_t steps = s->leg_steps;
   const int batch = s->net->min_delay;
-  if (s->spikes_per_step * (double)steps > LEG_SPIKES) steps = (int64_t)(LEG_SPIKES / s->spikes_per_step);
+  if (s->spikes_per_step * (double)steps > LEG_SPIKES)
+    steps = (int64_t)(LEG_SPIKES / s->spikes_per_step);
   if (steps > batch) steps -= steps % batch;
   if (steps < batch) steps = s->leg_steps < batch ? s->leg_steps : batch;
   return (int)(left < steps ? left : steps);
@@ -177,7 +187,8 @@ static bool is_faulty(const struct lif_leg *leg) {
 }
 
 /* A launch that meets a fault still ends its batch. */
-static int steps_made(const struct lif *s, const struct lif_leg *leg, const struct lif_fault *fault) {
+static int steps_made(const struct lif *s, const struct lif_leg *leg,
+                      const struct lif_fault *fault) {
   if (fault->step == INT64_MAX) return leg->n;
   const int batch = s->net->min_delay, until = ((int)(fault->step - leg->step) / batch + 1) * batch;
   return until < leg->n ? until : leg->n;
@@ -191,8 +202,8 @@ static void start_lists(struct lif *s, int n_trials) {
   }
 }
 
-int64_t lif_legs_run(struct lif *s, int n_trials, int64_t n, struct lif_spikes *mine, struct lif_tally *tally,
-                     struct lif_fault *fault, int *faulty) {
+int64_t lif_legs_run(struct lif *s, int n_trials, int64_t n, struct lif_spikes *mine,
+                     struct lif_tally *tally, struct lif_fault *fault, int *faulty) {
   const int64_t start = s->step;
   const bool lists = mine != NULL;
   for (int k = 0; k < n_trials; k++) tally[k] = (struct lif_tally){0};
@@ -214,7 +225,8 @@ int64_t lif_legs_run(struct lif *s, int n_trials, int64_t n, struct lif_spikes *
   if (faulted) forget_fault(s);
   s->step = start + made;
   for (int k = 0; k < n_trials && lists; k++) {
-    if (s->mine[k].n_steps > made) s->mine[k].n_steps = (int)made, s->mine[k].n = s->mine[k].step_ptr[made];
+    if (s->mine[k].n_steps > made)
+      s->mine[k].n_steps = (int)made, s->mine[k].n = s->mine[k].step_ptr[made];
     mine[k] = s->mine[k];
   }
   return made;
@@ -226,7 +238,8 @@ void lif_legs_integrate(struct lif *s, int n, struct lif_spikes *mine, struct li
   start_lists(s, 1);
   fault->step = INT64_MAX;
   while (s->mine->n_steps < n && fault->step == INT64_MAX) {
-    leg_start(s, &s->leg[0], s->step + s->mine->n_steps, leg_length(s, n - s->mine->n_steps), false, true);
+    leg_start(s, &s->leg[0], s->step + s->mine->n_steps, leg_length(s, n - s->mine->n_steps), false,
+              true);
     leg_finish(s, &s->leg[0], true, &none);
     *fault = fault_of(&s->leg[0], &faulty);
   }

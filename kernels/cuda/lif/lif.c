@@ -1,4 +1,5 @@
-/* LIF on one GPU, or one of several: what struct lif_backend promises, by the kernels of lif_kernels.cu. */
+/* LIF on one GPU, or one of several: what struct lif_backend promises, by the kernels of
+ * kernels/cuda/lif/kernels.cu. */
 #include "state.h"
 #include "route.h"
 #include "core/mem.h"
@@ -11,12 +12,12 @@ _Static_assert((int)LIF_SHIFTS == (int)LIF_SHIFTS_ON_DEVICE &&
                    (int)LIF_SPIKES == (int)LIF_SPIKES_ON_DEVICE &&
                    (int)LIF_MUTED == (int)LIF_MUTED_ON_DEVICE &&
                    (int)LIF_REMOVED == (int)LIF_REMOVED_ON_DEVICE,
-               "lif_fields.h repeats lif_backend.h");
+               "lif_fields.h repeats contract/lif.h");
 
 /* ---- open and close ---- */
 
-static struct lif_device device_of(const struct lif_net *net, const struct lif_params *p, uint64_t seed,
-                                   int n_trials) {
+static struct lif_device device_of(const struct lif_net *net, const struct lif_params *p,
+                                   uint64_t seed, int n_trials) {
   struct lif_device d = {.n = net->n_own,
                          .n_words = (net->n_own + 31) / 32,
                          .n_trials = n_trials,
@@ -49,8 +50,8 @@ static void close(struct lif *s) {
 }
 
 static struct status open_together(const struct lif_net *net, const struct lif_params *params,
-                                   const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
-                                   int n_trials, struct lif **state) {
+                                   const struct lif_stimulus *stimulus, int n_stimuli,
+                                   uint64_t seed, int n_trials, struct lif **state) {
   if (net->stream)
     return failure(EXIT_USAGE, "a GPU streams its edges from host memory, not from the file: bug");
   struct lif *s = NEW_ZERO(struct lif, 1);
@@ -71,8 +72,8 @@ static struct status open_together(const struct lif_net *net, const struct lif_p
 }
 
 static struct status open(const struct lif_net *net, const struct lif_params *params,
-                          const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed, int n_threads,
-                          struct lif **state) {
+                          const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
+                          int n_threads, struct lif **state) {
   (void)n_threads;
   return open_together(net, params, stimulus, n_stimuli, seed, 1, state);
 }
@@ -110,14 +111,15 @@ static void write_ring(struct lif *s, int k, int64_t step, const int64_t *ring) 
   const int delays = s->net->max_delay, slots = s->d.slots;
   void *sums = mem_alloc((int64_t)slot_bytes(s), 1);
   for (int d = 0; d < slots; d++) {
-    for (lidx i = 0; i < s->d.n; i++) set_sum(s, sums, i, d < delays ? ring[(int64_t)i * delays + d] : 0);
+    for (lidx i = 0; i < s->d.n; i++)
+      set_sum(s, sums, i, d < delays ? ring[(int64_t)i * delays + d] : 0);
     gpu_put(slot_of(s, k, (int)((step + d) % slots)), sums, slot_bytes(s));
   }
   mem_free(sums);
 }
 
-static void write_trial(struct lif *s, int k, int64_t step, uint32_t trial, const int32_t *potential,
-                        const uint16_t *counter, const int64_t *ring) {
+static void write_trial(struct lif *s, int k, int64_t step, uint32_t trial,
+                        const int32_t *potential, const uint16_t *counter, const int64_t *ring) {
   const lidx n = s->d.n;
   const int64_t at = base_of(s, k);
   s->step = step, s->d.n_trials = s->n_trials;

@@ -1,11 +1,12 @@
-/* LIF on one of several devices; lif_kernels.cu has the same steps for one alone.
+/* LIF on one of several devices; kernels/cuda/lif/kernels.cu has the same steps for one alone.
  *
- * A block also hears its share of the other ranks' words, dealt out in turns as own words are, and sends the
- * spikes along their edges into own rows. What is heard of step t may be sent one step late, together with
- * own spikes of step t + 1, when the words have long come: with barriers every min_delay - 1 steps, one still
- * lies between that and step t + min_delay, the first that it can matter to. Where min_delay is 1, words are
- * waited for in their own step. A rank can be so far ahead of another, and no further, that it overwrites no
- * word that the other has not heard: inboxes of 2 min_delay steps suffice, since every rank hears every
+ * A block also hears its share of the other ranks' words, dealt out in turns as own words are,
+ * and sends the spikes along their edges into own rows. What is heard of step t may be sent one
+ * step late, together with own spikes of step t + 1, when the words have long come: with
+ * barriers every min_delay - 1 steps, one still lies between that and step t + min_delay, the
+ * first that it can matter to. Where min_delay is 1, words are waited for in their own step. A
+ * rank can be so far ahead of another, and no further, that it overwrites no word that the
+ * other has not heard: inboxes of 2 min_delay steps suffice, since every rank hears every
  * other, also one without neurons. */
 #include "launch.cuh"
 #include "link.h"
@@ -14,8 +15,8 @@ using namespace lif;
 
 namespace {
 
-/* Words are dealt out in turns, PASS neighbouring ones at a time: they are told in one store, while small
- * nets alone fare better with words apart (lif_kernels.cu). */
+/* Words are dealt out in turns, PASS neighbouring ones at a time: they are told in one store, while
+ * small nets alone fare better with words apart (kernels/cuda/lif/kernels.cu). */
 __device__ __forceinline__ int words_a_turn() {
   return gridDim.x * WARPS * PASS;
 }
@@ -29,14 +30,16 @@ constexpr int ROOM = 2 * OWN;
 
 constexpr int OUTBOXES = 16; /* at hand */
 
-/* What stays as it is during a launch, behind the block's lists in shared memory: registers are few. */
+/* What stays as it is during a launch, behind the block's lists in shared
+ * memory: registers are few. */
 struct course {
   int64_t t0;                         /* the launch's first step ... */
   int first;                          /* ... and its place in the leg */
   uint32_t *mask;                     /* where the leg's masks go */
   uint64_t *outbox[OUTBOXES];         /* the first of them */
   const uint64_t *ear[PASS * WARPS];  /* of a first pass */
-  int64_t span_first[PASS * THREADS]; /* of the rows whose words a launch hears, where they are few enough */
+  int64_t span_first[PASS * THREADS]; /* of the rows whose words a launch hears, where they are few
+                                         enough */
   int32_t span_n[PASS * THREADS];
 };
 
@@ -49,8 +52,10 @@ struct moment {
   int k, slot, box;
 };
 
-__device__ __forceinline__ moment after(const lif_device &d, const lif_link &link, const moment &m) {
-  return moment{m.k + 1, m.slot + 1 == d.slots ? 0 : m.slot + 1, m.box + 1 == link.window ? 0 : m.box + 1};
+__device__ __forceinline__ moment after(const lif_device &d, const lif_link &link,
+                                        const moment &m) {
+  return moment{m.k + 1, m.slot + 1 == d.slots ? 0 : m.slot + 1,
+                m.box + 1 == link.window ? 0 : m.box + 1};
 }
 
 /* Where words stand, and the tag that they carry. */
@@ -65,7 +70,8 @@ __device__ __forceinline__ letter letter_of(const lif_stretch &stretch, const mo
 
 __device__ __forceinline__ letter letter_before(const lif_link &link, const lif_stretch &stretch,
                                                 const moment &m) {
-  return letter{m.box == 0 ? link.window - 1 : m.box - 1, ((uint32_t)stretch.q + (uint32_t)m.k) << 1};
+  return letter{m.box == 0 ? link.window - 1 : m.box - 1, ((uint32_t)stretch.q + (uint32_t)m.k)
+                                                              << 1};
 }
 
 __device__ __forceinline__ uint64_t load(const uint64_t *at) {
@@ -80,9 +86,10 @@ __device__ __forceinline__ void store(uint64_t *at, uint64_t word) {
 
 /* ---- telling ---- */
 
-/* The warp's PASS words of a step to all outboxes, side by side; `loud`: of the word of this lane % PASS. */
-__device__ __forceinline__ void tell(const lif_link &link, const course &c, const letter &now, int first,
-                                     uint32_t loud, bool faulty) {
+/* The warp's PASS words of a step to all outboxes, side by side; `loud`: of the
+ * word of this lane % PASS. */
+__device__ __forceinline__ void tell(const lif_link &link, const course &c, const letter &now,
+                                     int first, uint32_t loud, bool faulty) {
   const int lane = threadIdx.x % WARP, word = first + lane % PASS;
   const uint64_t value = (uint64_t)(now.tag | faulty) << 32 | loud;
   const int64_t at = (int64_t)now.box * link.stride + word;
@@ -116,7 +123,8 @@ __device__ __forceinline__ ear ear_of(const lif_link &link, int pass) {
 }
 
 /* The rows of a first pass, whose spans stay at hand. */
-__device__ __forceinline__ void prick(const lif_device &d, const lif_link &link, course &c, const ear &e) {
+__device__ __forceinline__ void prick(const lif_device &d, const lif_link &link, course &c,
+                                      const ear &e) {
 #pragma unroll
   for (int u = 0; u < PASS; u++) {
     const bool heard = __shfl_sync(ALL, e.at != nullptr, u);
@@ -127,7 +135,8 @@ __device__ __forceinline__ void prick(const lif_device &d, const lif_link &link,
 }
 
 /* The word of a step as it stands now, which may not have come yet. */
-__device__ __forceinline__ uint64_t listen(const lif_link &link, const uint64_t *at, const letter &then) {
+__device__ __forceinline__ uint64_t listen(const lif_link &link, const uint64_t *at,
+                                           const letter &then) {
   return at ? load(at + (int64_t)then.box * link.stride) : 0;
 }
 
@@ -136,12 +145,12 @@ __device__ __forceinline__ const uint64_t *near_ear(const course &c) {
   return lane < PASS ? c.ear[threadIdx.x / WARP * PASS + lane] : nullptr;
 }
 
-/* Lists the spikes of the words of a step, and waits for those that have not come; `late`: they are sent in
- * the step after it. Rows from e.row on, or at hand (NEAR). */
+/* Lists the spikes of the words of a step, and waits for those that have not come; `late`: they are
+ * sent in the step after it. Rows from e.row on, or at hand (NEAR). */
 template <bool NEAR>
 __device__ __forceinline__ void hear(const lif_device &d, const lif_link &link, shared &s, queue &q,
-                                     const course &c, const ear &e, uint64_t word, const letter &then,
-                                     bool late) {
+                                     const course &c, const ear &e, uint64_t word,
+                                     const letter &then, bool late) {
   const int lane = threadIdx.x % WARP;
   while (link.direct && e.at && (word >> 32 & ~1u) != then.tag) word = listen(link, e.at, then);
   if (word >> 32 & 1) s.faulty = 1;
@@ -157,9 +166,9 @@ __device__ __forceinline__ void hear(const lif_device &d, const lif_link &link, 
 
 /* The same for a pass of them; NEAR and `late`: they have been asked for. */
 template <bool NEAR>
-__device__ __forceinline__ void hear_pass(const lif_device &d, const lif_link &link, shared &s, queue &q,
-                                          const course &c, const letter &then, bool late, int pass,
-                                          uint64_t asked) {
+__device__ __forceinline__ void hear_pass(const lif_device &d, const lif_link &link, shared &s,
+                                          queue &q, const course &c, const letter &then, bool late,
+                                          int pass, uint64_t asked) {
   const ear e = NEAR ? ear{near_ear(c), 0} : ear_of(link, pass);
   const uint64_t word = NEAR && late ? asked : listen(link, e.at, then);
   hear<NEAR>(d, link, s, q, c, e, word, then, late);
@@ -167,8 +176,8 @@ __device__ __forceinline__ void hear_pass(const lif_device &d, const lif_link &l
 
 /* ---- steps ---- */
 
-__device__ __forceinline__ void take_own(const lif_device &d, shared &s, int64_t t0, neuron (&own)[PASS],
-                                         agenda *kept) {
+__device__ __forceinline__ void take_own(const lif_device &d, shared &s, int64_t t0,
+                                         neuron (&own)[PASS], agenda *kept) {
 #pragma unroll
   for (int u = 0; u < PASS; u++) {
     const place p((first_word() + u) * WARP + threadIdx.x % WARP);
@@ -177,8 +186,8 @@ __device__ __forceinline__ void take_own(const lif_device &d, shared &s, int64_t
 }
 
 /* What stays as it is. */
-__device__ __forceinline__ void set_course(const lif_link &link, const lif_stretch &stretch, uint32_t *mask,
-                                           course &c) {
+__device__ __forceinline__ void set_course(const lif_link &link, const lif_stretch &stretch,
+                                           uint32_t *mask, course &c) {
   /* Plain numbers: nvcc 13.0 loses the first of these sums when they are members of a struct. */
   int64_t t0 = stretch.step, first = stretch.first;
   if (link.clock) t0 += link.clock->step, first += link.clock->first, mask = link.clock->mask;
@@ -189,9 +198,10 @@ __device__ __forceinline__ void set_course(const lif_link &link, const lif_stret
 
 /* A pass of the block's own neurons makes a step: their words are told, their spikes listed. */
 template <class SUM, bool RESIDENT>
-__device__ __forceinline__ void
-step_own(const lif_device &d, const lif_link &link, const lif_stretch &stretch, shared &s, const course &c,
-         queue &q, const moment &now, int pass, neuron (&own)[PASS], agenda *kept, fault &f) {
+__device__ __forceinline__ void step_own(const lif_device &d, const lif_link &link,
+                                         const lif_stretch &stretch, shared &s, const course &c,
+                                         queue &q, const moment &now, int pass, neuron (&own)[PASS],
+                                         agenda *kept, fault &f) {
   const int lane = threadIdx.x % WARP;
   const int first = first_word() + pass * words_a_turn();
   SUM *sums = (SUM *)d.ring + (int64_t)now.slot * d.width, due[PASS];
@@ -220,22 +230,24 @@ step_own(const lif_device &d, const lif_link &link, const lif_stretch &stretch, 
   faulty = __any_sync(ALL, faulty);
   if (faulty) s.faulty = 1;
   tell(link, c, letter_of(stretch, now), first, loud, faulty);
-  if (lane < PASS && first + lane < d.n_words) c.mask[(c.first + now.k) * d.n_words + first + lane] = fired;
+  if (lane < PASS && first + lane < d.n_words)
+    c.mask[(c.first + now.k) * d.n_words + first + lane] = fired;
 }
 
-/* Others may hear only in the step after a barrier that a step before it was faulty, and so go on to their
- * next barrier: up to there they find our words, of no spikes. */
+/* Others may hear only in the step after a barrier that a step before it was faulty, and so go on
+ * to their next barrier: up to there they find our words, of no spikes. */
 __device__ __forceinline__ void tell_the_end(const lif_device &d, const lif_link &link,
-                                             const lif_stretch &stretch, const course &c, moment now) {
+                                             const lif_stretch &stretch, const course &c,
+                                             moment now) {
   const int end = min(now.k + link.period, stretch.n_steps);
   for (; now.k < end; now = after(d, link, now))
     for (int first = first_word(); first < link.n_told; first += words_a_turn())
       tell(link, c, letter_of(stretch, now), first, 0, true);
 }
 
-/* RESIDENT: a thread has at most PASS neurons and keeps them in registers; NEAR: a warp hears at most PASS
- * words. A launch goes through k = -n_heard .. n_steps - 1, below 0 what came while no kernel ran, and where
- * words are heard late through one k more, without neurons of its own. */
+/* RESIDENT: a thread has at most PASS neurons and keeps them in registers; NEAR: a warp hears at
+ * most PASS words. A launch goes through k = -n_heard .. n_steps - 1, below 0 what came while no
+ * kernel ran, and where words are heard late through one k more, without neurons of its own. */
 template <class SUM, bool RESIDENT, bool NEAR>
 __global__ void __launch_bounds__(THREADS, 1)
     joined_kernel(const __grid_constant__ lif_device d, const __grid_constant__ lif_link link,
@@ -278,13 +290,15 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int ears_end = hears ? ears_from + ear_passes : 0;
     const int n_passes = RESIDENT && NEAR ? 1 : max(own_end, ears_end);
     for (int pass = 0; pass < n_passes; pass++) {
-      if (pass < own_end) step_own<SUM, RESIDENT>(d, link, stretch, s, c, q, now, pass, own, kept, f);
+      if (pass < own_end)
+        step_own<SUM, RESIDENT>(d, link, stretch, s, c, q, now, pass, own, kept, f);
       if (pass >= ears_from && pass < ears_end)
         hear_pass<NEAR>(d, link, s, q, c, heard, late, pass - ears_from, word);
       sent_last = send_listed<SUM, false, true, ROOM>(d, s, q, now.slot);
     }
-    const bool meets = now.k + 1 == n_turns || now.k == -1 ||
-                       (steps && ++since_barrier == link.period && now.k + 1 < stretch.n_steps + !late);
+    const bool meets =
+        now.k + 1 == n_turns || now.k == -1 ||
+        (steps && ++since_barrier == link.period && now.k + 1 < stretch.n_steps + !late);
     if (meets && sent_last) __syncthreads();
     if (meets) arrive(d, s, barrier);
 #pragma unroll
@@ -320,13 +334,15 @@ void lif_link_launch(const struct lif_device *d, const struct lif_link *link, in
                      const struct lif_stretch *stretch, uint32_t *mask) {
   const int a_turn = PASS * WARPS * n_blocks;
   const bool resident = d->n_words <= a_turn, near = (link->size - 1) * link->stride <= a_turn;
-  const void *kernel = d->wide ? kernel_for<int64_t>(resident, near) : kernel_for<int32_t>(resident, near);
+  const void *kernel =
+      d->wide ? kernel_for<int64_t>(resident, near) : kernel_for<int32_t>(resident, near);
   struct lif_device own = *d;
   own.two_lists = bytes_of(2) <= gpu_shared_bytes();
   const size_t bytes = bytes_of(own.two_lists ? 2 : 1);
   void *args[] = {&own, (void *)link, (void *)stretch, &mask};
   CHECK_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-  CHECK_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(n_blocks), dim3(THREADS), args, bytes, gpu_stream()));
+  CHECK_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(n_blocks), dim3(THREADS), args, bytes,
+                                         gpu_stream()));
 }
 
 bool lif_link_fits(void) {

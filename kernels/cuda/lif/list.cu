@@ -16,15 +16,16 @@ __device__ int block_sum(int x, int *room) {
   return sum;
 }
 
-/* A block lists a chunk of LIF_CHUNK words of a step of a trial. Counts stand by trial, step, chunk; masks by
- * step, trial, word. */
+/* A block lists a chunk of LIF_CHUNK words of a step of a trial. Counts stand by trial, step,
+ * chunk; masks by step, trial, word. */
 struct chunk {
   const uint32_t *mask;
   int first_word, n_words;
 };
 
 __device__ chunk chunk_of(int n_steps, int n_trials, int n_words, const uint32_t *mask) {
-  const int first = blockIdx.x * LIF_CHUNK, trial = blockIdx.y / n_steps, step = blockIdx.y % n_steps;
+  const int first = blockIdx.x * LIF_CHUNK, trial = blockIdx.y / n_steps,
+            step = blockIdx.y % n_steps;
   return chunk{mask + ((int64_t)step * n_trials + trial) * n_words + first, first,
                min(LIF_CHUNK, n_words - first)};
 }
@@ -39,14 +40,15 @@ __global__ void __launch_bounds__(LIST_THREADS)
   if (threadIdx.x == 0) count[blockIdx.y * gridDim.x + blockIdx.x] = n;
 }
 
-/* Each thread lists a run of words; where it begins follows from the counts of the chunks and threads before
- * it. */
+/* Each thread lists a run of words; where it begins follows from the counts of the chunks
+ * and threads before it. */
 __global__ void __launch_bounds__(LIST_THREADS)
     list_kernel(int n_steps, int n_trials, int n_words, int64_t first, const uint32_t *mask,
                 const int32_t *count, uint32_t *row) {
   __shared__ int room[LIST_THREADS / WARP], before[LIST_THREADS];
   const chunk c = chunk_of(n_steps, n_trials, n_words, mask);
-  const int block = blockIdx.y * gridDim.x + blockIdx.x, run = (c.n_words + LIST_THREADS - 1) / LIST_THREADS;
+  const int block = blockIdx.y * gridDim.x + blockIdx.x,
+            run = (c.n_words + LIST_THREADS - 1) / LIST_THREADS;
   if (count[block] == 0) return;
   int base = 0;
   for (int k = threadIdx.x; k < block; k += LIST_THREADS) base += count[k];
@@ -74,11 +76,12 @@ int lif_device_chunks(const struct lif_device *d) {
   return d->n_words > LIF_CHUNK ? (d->n_words + LIF_CHUNK - 1) / LIF_CHUNK : 1;
 }
 
-void lif_device_list(const struct lif_device *d, int n, const uint32_t *mask, int32_t *count, uint32_t *row) {
+void lif_device_list(const struct lif_device *d, int n, const uint32_t *mask, int32_t *count,
+                     uint32_t *row) {
   const dim3 blocks(lif_device_chunks(d), n * d->n_trials);
   count_kernel<<<blocks, LIST_THREADS, 0, gpu_stream()>>>(n, d->n_trials, d->n_words, mask, count);
   CHECK_CUDA(cudaGetLastError());
-  list_kernel<<<blocks, LIST_THREADS, 0, gpu_stream()>>>(n, d->n_trials, d->n_words, d->first, mask, count,
-                                                         row);
+  list_kernel<<<blocks, LIST_THREADS, 0, gpu_stream()>>>(n, d->n_trials, d->n_words, d->first, mask,
+                                                         count, row);
   CHECK_CUDA(cudaGetLastError());
 }

@@ -21,10 +21,11 @@ struct fault {
   int64_t value;
 };
 
-__device__ inline void note(fault &f, int trial, int64_t offset, int phase, int64_t node, int64_t value) {
-  const unsigned long long key = (unsigned long long)trial << LIF_TRIAL_BIT |
-                                 (unsigned long long)offset << LIF_STEP_BIT |
-                                 (unsigned long long)phase << LIF_PHASE_BIT | (unsigned long long)node;
+__device__ inline void note(fault &f, int trial, int64_t offset, int phase, int64_t node,
+                            int64_t value) {
+  const unsigned long long key =
+      (unsigned long long)trial << LIF_TRIAL_BIT | (unsigned long long)offset << LIF_STEP_BIT |
+      (unsigned long long)phase << LIF_PHASE_BIT | (unsigned long long)node;
   if (key < f.key) f.key = key, f.value = value;
 }
 
@@ -44,7 +45,8 @@ __device__ inline bool listed(const int64_t *step, int64_t n, int64_t t) {
   return low < n && step[low] == t;
 }
 
-/* One neuron while its block works on it. Threads keep two of them in registers, so they are small. */
+/* One neuron while its block works on it. Threads keep two of them in
+ * registers, so they are small. */
 struct neuron {
   int32_t v;
   uint32_t state; /* the counter, and these: */
@@ -53,7 +55,8 @@ struct neuron {
 
 constexpr uint32_t COUNTER = 0xffff;
 constexpr int MUTE_BIT = 16; /* LIF_MUTED_ON_DEVICE, LIF_REMOVED_ON_DEVICE */
-constexpr uint32_t MUTED = LIF_MUTED_ON_DEVICE << MUTE_BIT, REMOVED = LIF_REMOVED_ON_DEVICE << MUTE_BIT;
+constexpr uint32_t MUTED = LIF_MUTED_ON_DEVICE << MUTE_BIT,
+                   REMOVED = LIF_REMOVED_ON_DEVICE << MUTE_BIT;
 constexpr uint32_t FIRES = 1 << 24;  /* a stimulus makes it fire at the coming step */
 constexpr uint32_t PUSHED = 1 << 25; /* stimuli add something then */
 
@@ -84,7 +87,8 @@ __device__ __forceinline__ neuron take(const lif_device &d, place p, int64_t t0,
   return c;
 }
 
-__device__ __forceinline__ void put(const lif_device &d, place p, const neuron &c, const agenda &a) {
+__device__ __forceinline__ void put(const lif_device &d, place p, const neuron &c,
+                                    const agenda &a) {
   if (p.i >= d.n) return;
   d.potential[p.at] = c.v, d.counter[p.at] = (uint16_t)c.state;
   if (d.touch_ptr) d.touch_now[p.at] = a.touch;
@@ -102,8 +106,8 @@ __device__ inline bool is_over(const lif_touch &touch, int64_t t) {
 }
 
 /* The stimuli of step t = t0 + k, some of which have begun. */
-__device__ __forceinline__ void meet_stimuli(const lif_device &d, place p, int64_t t0, int k, neuron &c,
-                                             agenda &kept) {
+__device__ __forceinline__ void meet_stimuli(const lif_device &d, place p, int64_t t0, int k,
+                                             neuron &c, agenda &kept) {
   const int64_t t = t0 + k;
   agenda a = kept;
   while (a.touch < a.end && is_over(d.touch[a.touch], t)) a.touch++;
@@ -132,16 +136,19 @@ __device__ __forceinline__ void prepare(const lif_device &d, place p, int64_t t0
   if (k >= c.first) meet_stimuli(d, p, t0, k, c, a);
 }
 
-/* What is due at a step whose sums stand in `slot`. To be asked for early, for all neurons of a thread. */
-template <class SUM> __device__ __forceinline__ SUM due_at(const lif_device &d, place p, const SUM *slot) {
+/* What is due at a step whose sums stand in `slot`. To be asked for early, for
+ * all neurons of a thread. */
+template <class SUM>
+__device__ __forceinline__ SUM due_at(const lif_device &d, place p, const SUM *slot) {
   return p.i < d.n ? __ldcg(slot + p.at) : 0;
 }
 
 /* One step; true when the neuron spikes. What does not fit is noted in f, and makes `faulty` true.
- * lif_backend.h has the rules. */
+ * contract/lif.h has the rules. */
 template <class SUM>
-__device__ __forceinline__ bool step_neuron(const lif_device &d, place p, int64_t offset, SUM *slot, SUM due,
-                                            neuron &c, const agenda &a, fault &f, bool &faulty) {
+__device__ __forceinline__ bool step_neuron(const lif_device &d, place p, int64_t offset, SUM *slot,
+                                            SUM due, neuron &c, const agenda &a, fault &f,
+                                            bool &faulty) {
   if (due) slot[p.at] = 0;
   const bool removed = c.state & REMOVED;
   const int64_t input = removed ? 0 : due + (c.state & PUSHED ? a.push : 0);

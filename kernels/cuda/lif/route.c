@@ -52,7 +52,8 @@ static bool open_direct(struct lif_road *road) {
   int n = 0;
   for (int r = 0; r < comm->size; r++)
     if (r != comm->rank)
-      targets[n++] = (uint64_t *)peer_window_at(road->window, r) + comm->rank * box_words(&road->link);
+      targets[n++] =
+          (uint64_t *)peer_window_at(road->window, r) + comm->rank * box_words(&road->link);
   set_targets(road, targets, n);
   mem_free(targets);
   return true;
@@ -66,7 +67,8 @@ static void open_batches(struct lif_road *road) {
   road->arrived = GPU_ZERO(unsigned long long, 3 * (RECORDED + 1));
 }
 
-struct lif_road *lif_road_open(const struct comm *comm, const struct lif_device *d, const int64_t *first) {
+struct lif_road *lif_road_open(const struct comm *comm, const struct lif_device *d,
+                               const int64_t *first) {
   if (!nccl_joins(comm)) return NULL;
   int64_t fits = lif_link_fits();
   comm_min_i64(comm, &fits, 1);
@@ -106,8 +108,8 @@ void lif_road_close(struct lif_road *road) {
 
 /* ---- direct ---- */
 
-static void run_direct(struct lif_road *road, const struct lif_device *d, int n_blocks, int64_t t, int n,
-                       uint32_t *mask) {
+static void run_direct(struct lif_road *road, const struct lif_device *d, int n_blocks, int64_t t,
+                       int n, uint32_t *mask) {
   const struct lif_stretch stretch = {.step = t, .q = road->q, .n_steps = n};
   CHECK_CUDA(cudaMemsetAsync(d->arrived, 0, 3 * sizeof *d->arrived, gpu_stream()));
   lif_link_launch(d, &road->link, n_blocks, &stretch, mask);
@@ -123,17 +125,22 @@ static void launch(struct lif_road *road, const struct lif_device *d, int n_bloc
   lif_link_launch(&own, &road->link, n_blocks, stretch, NULL);
 }
 
-/* n steps after the clock's: batch after batch, each heard at the beginning of the next, the last by itself.
+/* n steps after the clock's: batch after batch, each heard at the beginning of the next, the last
+ * by itself.
  */
 static void queue_batches(struct lif_road *road, const struct lif_device *d, int n_blocks, int n) {
   const int each = d->min_delay;
   int k = 0, done = 0, before = 0;
-  CHECK_CUDA(cudaMemsetAsync(road->arrived, 0, 3 * (RECORDED + 1) * sizeof *road->arrived, gpu_stream()));
+  CHECK_CUDA(
+      cudaMemsetAsync(road->arrived, 0, 3 * (RECORDED + 1) * sizeof *road->arrived, gpu_stream()));
   for (; done < n; k++, done += before) {
-    const struct lif_stretch stretch = {
-        .step = done, .first = done, .n_steps = n - done < each ? n - done : each, .n_heard = before};
+    const struct lif_stretch stretch = {.step = done,
+                                        .first = done,
+                                        .n_steps = n - done < each ? n - done : each,
+                                        .n_heard = before};
     launch(road, d, n_blocks, k, &stretch);
-    nccl_all_gather(road->comm, road->outbox, (size_t)box_words(&road->link) * sizeof(uint64_t), road->inbox);
+    nccl_all_gather(road->comm, road->outbox, (size_t)box_words(&road->link) * sizeof(uint64_t),
+                    road->inbox);
     before = stretch.n_steps;
   }
   const struct lif_stretch last = {.step = done, .first = done, .n_heard = before};
@@ -149,8 +156,8 @@ static void record(struct lif_road *road, const struct lif_device *d, int n_bloc
   road->recorded = gpu_capture_end();
 }
 
-static void run_batches(struct lif_road *road, const struct lif_device *d, int n_blocks, int64_t t, int n,
-                        uint32_t *mask) {
+static void run_batches(struct lif_road *road, const struct lif_device *d, int n_blocks, int64_t t,
+                        int n, uint32_t *mask) {
   const int whole = RECORDED * d->min_delay;
   for (int done = 0; done < n;) {
     const int left = n - done, made = left < whole ? left : whole;

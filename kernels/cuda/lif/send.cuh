@@ -1,5 +1,6 @@
-/* Spikes of a block on their way: each warp lists its own in shared memory, then all warps share out the
- * pieces of all lists. Nothing is reserved by atomic additions, which in shared memory would take turns. */
+/* Spikes of a block on their way: each warp lists its own in shared memory, then all warps
+ * share out the pieces of all lists. Nothing is reserved by atomic additions, which in shared
+ * memory would take turns. */
 #ifndef FASCICLE_LIF_SEND_CUH
 #define FASCICLE_LIF_SEND_CUH
 
@@ -32,28 +33,32 @@ static_assert(WARPS <= WARP, "a warp looks over what all warps have listed");
 struct shared {
   int64_t own_first[PASS * THREADS]; /* spans of the neurons that threads keep in registers */
   int32_t own_n[PASS * THREADS];
-  tally sent[WARPS];                                   /* of each warp, where there is one trial ... */
-  unsigned long long sent_of[LIF_TRIALS][LIF_TALLIES]; /* ... and where trials run together, of each */
+  tally sent[WARPS]; /* of each warp, where there is one trial ... */
+  unsigned long long sent_of[LIF_TRIALS]
+                            [LIF_TALLIES]; /* ... and where trials run together, of each */
   uint2 listed[2][WARPS]; /* spikes and pieces of each warp; two take turns: in use, being read */
   int faulty, stop;
-  lif_spike list[]; /* [1 or 2][WARPS][room of a warp] two take turns, so that a warp that has sent its share
-                       may list while others still send */
+  lif_spike list[]; /* [1 or 2][WARPS][room of a warp] two take turns, so that a warp that has sent
+                       its share may list while others still send */
 };
 
-/* Behind the lists: routes of the listed spikes where they are needed, else the stimuli of the neurons that
- * threads keep. */
+/* Behind the lists: routes of the listed spikes where they are needed, else the stimuli of the
+ * neurons that threads keep. */
 static_assert(sizeof(agenda) == sizeof(lif_route), "either has the same room");
 
 /* room: spikes that a warp lists at most. */
 constexpr size_t shared_bytes(int room, int lists) {
-  return sizeof(shared) + lists * WARPS * room * sizeof(lif_spike) + PASS * THREADS * sizeof(agenda);
+  return sizeof(shared) + lists * WARPS * room * sizeof(lif_spike) +
+         PASS * THREADS * sizeof(agenda);
 }
 
-template <int ROOM> __device__ __forceinline__ lif_spike *lists_end(const lif_device &d, shared &s) {
+template <int ROOM>
+__device__ __forceinline__ lif_spike *lists_end(const lif_device &d, shared &s) {
   return s.list + (d.two_lists ? 2 : 1) * WARPS * ROOM;
 }
 
-template <int ROOM> __device__ __forceinline__ lif_route &route_at(const lif_device &d, shared &s, int at) {
+template <int ROOM>
+__device__ __forceinline__ lif_route &route_at(const lif_device &d, shared &s, int at) {
   return ((lif_route *)lists_end<ROOM>(d, s))[at];
 }
 
@@ -61,31 +66,34 @@ template <int ROOM> __device__ __forceinline__ agenda *agendas(const lif_device 
   return (agenda *)lists_end<ROOM>(d, s);
 }
 
-/* Written out, because for a pointer that it does not know to be global the compiler takes an addition that
- * sends the old value back: twice the traffic. */
+/* Written out, because for a pointer that it does not know to be global the compiler takes an
+ * addition that sends the old value back: twice the traffic. */
 __device__ __forceinline__ void add(int32_t *ring, int64_t at, int weight) {
-  asm volatile("red.relaxed.gpu.global.add.s32 [%0], %1;" ::"l"(__cvta_generic_to_global(ring + at)),
-               "r"(weight)
-               : "memory");
+  asm volatile(
+      "red.relaxed.gpu.global.add.s32 [%0], %1;" ::"l"(__cvta_generic_to_global(ring + at)),
+      "r"(weight)
+      : "memory");
 }
 
 __device__ __forceinline__ void add(int64_t *ring, int64_t at, int weight) {
-  asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(ring + at)),
-               "l"((long long)weight)
-               : "memory");
+  asm volatile(
+      "red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(ring + at)),
+      "l"((long long)weight)
+      : "memory");
 }
 
 /* No edge, where a lane has none. */
 constexpr uint32_t NONE = ~0u;
 
-/* Edges are read once and may leave the cache first: at high activity they would push the ring out of it. A
- * copy that another block may have made is looked for where all blocks meet. */
+/* Edges are read once and may leave the cache first: at high activity they would push the ring out
+ * of it. A copy that another block may have made is looked for where all blocks meet. */
 template <bool GENERAL> __device__ __forceinline__ uint2 edge_at(const uint2 *at, bool there) {
   if (!there) return make_uint2(NONE, 0);
   return GENERAL ? __ldcg(at) : __ldcs(at);
 }
 
-template <class SUM> __device__ __forceinline__ void send_edge(const lif_device &d, uint2 edge, int slot) {
+template <class SUM>
+__device__ __forceinline__ void send_edge(const lif_device &d, uint2 edge, int slot) {
   if (edge.x == NONE) return;
   int to = slot + (int)(edge.y >> 16);
   if (to >= d.slots) to -= d.slots;
@@ -127,8 +135,8 @@ __device__ __forceinline__ uint2 late_edge(const uint2 *at, bool there) {
   return edge;
 }
 
-/* What the warps have listed: lane w knows of warp w's spikes, how many, and how many pieces all warps before
- * it have. */
+/* What the warps have listed: lane w knows of warp w's spikes, how many, and how many pieces
+ * all warps before it have. */
 struct listing {
   const lif_spike *list;
   int n;
@@ -140,10 +148,11 @@ __device__ __forceinline__ int warp_of(const listing &l, uint32_t piece) {
   return __popc(__ballot_sync(ALL, l.start <= piece)) - 1;
 }
 
-/* A handful of pieces below `to`: lane u < AHEAD looks up piece u, then all lanes load an edge of each. */
+/* A handful of pieces below `to`: lane u < AHEAD looks up piece u, then all
+ * lanes load an edge of each. */
 template <bool GENERAL, bool LATE, int ROOM>
-__device__ __forceinline__ void fetch(const lif_device &d, shared &s, const listing &l, uint32_t first,
-                                      uint32_t to, int lane, handful &h) {
+__device__ __forceinline__ void fetch(const lif_device &d, shared &s, const listing &l,
+                                      uint32_t first, uint32_t to, int lane, handful &h) {
   const uint32_t piece = first + lane % AHEAD;
   int warp = 0;
 #pragma unroll
@@ -191,10 +200,11 @@ __device__ __forceinline__ void send_handful(const lif_device &d, handful &h, in
   }
 }
 
-/* All pieces, `n` of them, shared out among the warps; the next handful is fetched while one is sent. LATE:
- * some may be a step late. */
+/* All pieces, `n` of them, shared out among the warps; the next handful is fetched while one is
+ * sent. LATE: some may be a step late. */
 template <class SUM, bool GENERAL, bool LATE, int ROOM>
-__device__ __forceinline__ void send(const lif_device &d, shared &s, const listing &l, uint32_t n, int slot) {
+__device__ __forceinline__ void send(const lif_device &d, shared &s, const listing &l, uint32_t n,
+                                     int slot) {
   const int lane = threadIdx.x % WARP;
   uint32_t first = threadIdx.x / WARP * AHEAD;
   if (first >= n) return;
@@ -218,10 +228,11 @@ __device__ __forceinline__ int64_t kept_at(const int64_t *kept) {
   return at;
 }
 
-/* Room on the device for a row that has none: where, or NO_CLAIM. Only one asker gets it, and the row is not
- * to be found there before publish(). */
+/* Room on the device for a row that has none: where, or NO_CLAIM. Only one asker gets it, and the
+ * row is not to be found there before publish(). */
 __device__ __forceinline__ int64_t claim(const lif_host_edges &host, int64_t row, int32_t n) {
-  if (*(volatile unsigned long long *)host.used + n > (unsigned long long)host.room) return NO_CLAIM;
+  if (*(volatile unsigned long long *)host.used + n > (unsigned long long)host.room)
+    return NO_CLAIM;
   auto *kept = (unsigned long long *)host.kept + row;
   const auto none = (unsigned long long)LIF_NOT_KEPT;
   if (atomicCAS(kept, none, (unsigned long long)LIF_NEVER_KEPT) != none) return NO_CLAIM;
@@ -259,8 +270,10 @@ __device__ __forceinline__ void find(const lif_device &d, int64_t row, span e, e
 
 /* ---- the list ---- */
 
-/* Where trials run together, or rows may come from the host: counts of each trial. All lanes take part. */
-__device__ __forceinline__ void count(shared &s, int trial, unsigned senders, int32_t n, int32_t n_host) {
+/* Where trials run together, or rows may come from the host: counts of each
+ * trial. All lanes take part. */
+__device__ __forceinline__ void count(shared &s, int trial, unsigned senders, int32_t n,
+                                      int32_t n_host) {
   const unsigned events = __reduce_add_sync(ALL, (unsigned)n),
                  host_events = __reduce_add_sync(ALL, (unsigned)n_host);
   if (threadIdx.x % WARP != 0) return;
@@ -303,16 +316,19 @@ struct queue {
   int turn;
 };
 
-/* Spikes of up to WARP lanes onto the warp's list. All lanes take part; e is this lane's row, if it sends.
- * Returns what is to be published. */
+/* Spikes of up to WARP lanes onto the warp's list. All lanes take part; e is this lane's row, if it
+ * sends. Returns what is to be published. */
 template <bool GENERAL, int ROOM>
-__device__ __forceinline__ int64_t enlist(const lif_device &d, shared &s, queue &q, sender from, span e) {
+__device__ __forceinline__ int64_t enlist(const lif_device &d, shared &s, queue &q, sender from,
+                                          span e) {
   const unsigned senders = __ballot_sync(ALL, from.sends);
   if (!senders) return NO_CLAIM;
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   if (!from.sends) e.n = 0;
-  errand r = {
-      {d.out + e.first, e.n, 0}, {nullptr, (uint32_t)(from.trial * d.n_words * WARP)}, false, NO_CLAIM};
+  errand r = {{d.out + e.first, e.n, 0},
+              {nullptr, (uint32_t)(from.trial * d.n_words * WARP)},
+              false,
+              NO_CLAIM};
   if (from.late) r.spike.edge = (const uint2 *)((unsigned long long)r.spike.edge | LATE_BIT);
   if (GENERAL && d.host.edge && e.n > 0) find(d, from.row, e, r);
   const uint32_t pieces = (uint32_t)(e.n + PIECE - 1) / PIECE;
@@ -332,8 +348,8 @@ __device__ __forceinline__ int64_t enlist(const lif_device &d, shared &s, queue 
   return r.mine;
 }
 
-/* All that the block's warps have listed along its edges; whether that was anything. All threads meet between
- * listing and sending, and after it only where there is one list. */
+/* All that the block's warps have listed along its edges; whether that was anything. All threads
+ * meet between listing and sending, and after it only where there is one list. */
 template <class SUM, bool GENERAL, bool LATE, int ROOM>
 __device__ __forceinline__ bool send_listed(const lif_device &d, shared &s, queue &q, int slot) {
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;

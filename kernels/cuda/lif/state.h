@@ -1,5 +1,6 @@
-/* The host's side of LIF on one GPU, shared by lif_cuda.c (open, state in and out), lif_inputs.c (what never
- * changes, to the device) and lif_legs.c (steps). */
+/* The host's side of LIF on one GPU, shared by kernels/cuda/lif/lif.c (open, state in and
+ * out), kernels/cuda/lif/inputs.c (what never changes, to the device) and
+ * kernels/cuda/lif/launches.c (steps). */
 #ifndef FASCICLE_LIF_GPU_H
 #define FASCICLE_LIF_GPU_H
 
@@ -44,8 +45,8 @@ struct lif {
   struct lif_road *road;  /* to the GPUs of the other ranks, or NULL */
 };
 
-/* Edges, ids, mutes, stimuli; the device's copy of them is freed by lif_inputs_free. EXIT_DEVICE when host
- * memory cannot be pinned. Local. */
+/* Edges, ids, mutes, stimuli; the device's copy of them is freed by lif_inputs_free. EXIT_DEVICE
+ * when host memory cannot be pinned. Local. */
 struct status lif_inputs_init(struct lif *s, const struct lif_stimulus *stimulus, int n_stimuli);
 void lif_inputs_free(struct lif *s);
 
@@ -53,8 +54,8 @@ void lif_legs_init(struct lif *s);
 void lif_legs_free(struct lif *s);
 
 /* As the entries of struct lif_backend and lif_together. */
-int64_t lif_legs_run(struct lif *s, int n_trials, int64_t n, struct lif_spikes *mine, struct lif_tally *tally,
-                     struct lif_fault *fault, int *faulty);
+int64_t lif_legs_run(struct lif *s, int n_trials, int64_t n, struct lif_spikes *mine,
+                     struct lif_tally *tally, struct lif_fault *fault, int *faulty);
 void lif_legs_integrate(struct lif *s, int n, struct lif_spikes *mine, struct lif_fault *fault);
 
 #endif

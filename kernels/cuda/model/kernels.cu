@@ -66,7 +66,8 @@ __global__ void sigmoid_kernel(const float *rho, int64_t n, float *leak, float *
   if (i < n) leak[i] = kept[i] = (float)(1 / (1 + exp(-(double)rho[i])));
 }
 
-__global__ void sigmoid_gradient_kernel(const float *kept, const float *d_leak, int64_t n, float *d_rho) {
+__global__ void sigmoid_gradient_kernel(const float *kept, const float *d_leak, int64_t n,
+                                        float *d_rho) {
   const int64_t i = thread_index();
   if (i < n) d_rho[i] = kept[i] * (1 - kept[i]) * d_leak[i];
 }
@@ -101,7 +102,8 @@ __global__ void table_start_kernel(const model_device s, const float *projection
   if (at < (int64_t)s.n_in * s.V) table[at] = projection[at / s.V * (s.W + 1) + s.W];
 }
 
-__global__ void drive_kernel(const model_device s, const float *table, const int32_t *token, float *drive) {
+__global__ void drive_kernel(const model_device s, const float *table, const int32_t *token,
+                             float *drive) {
   const stretch at = stretch_of(s);
   if (at.row >= s.n_in) return;
 #pragma unroll
@@ -113,8 +115,8 @@ __global__ void drive_kernel(const model_device s, const float *table, const int
 }
 
 /* A warp sums the positions of one token for one input node. */
-__global__ void token_sum_kernel(const model_device s, const float *d_drive, const int32_t *position,
-                                 const int32_t *first, float *d_table) {
+__global__ void token_sum_kernel(const model_device s, const float *d_drive,
+                                 const int32_t *position, const int32_t *first, float *d_table) {
   const int64_t at = thread_index() / WARP;
   if (at >= (int64_t)s.n_in * s.V) return;
   const int64_t i = at / s.V, v = at % s.V;
@@ -127,8 +129,8 @@ __global__ void token_sum_kernel(const model_device s, const float *d_drive, con
   if (threadIdx.x % WARP == 0) d_table[at] = (float)sum;
 }
 
-__global__ void projection_gradient_kernel(const model_device s, const float *d_table, const float *embedding,
-                                           float *d_projection) {
+__global__ void projection_gradient_kernel(const model_device s, const float *d_table,
+                                           const float *embedding, float *d_projection) {
   const int64_t at = thread_index();
   if (at >= (int64_t)s.n_in * (s.W + 1)) return;
   const int64_t i = at / (s.W + 1), w = at % (s.W + 1);
@@ -141,7 +143,8 @@ __global__ void projection_gradient_kernel(const model_device s, const float *d_
 /* ---- loss ---- */
 
 /* bias: NULL, or [V]; rows: NULL, or [V][T B] */
-__global__ void logit_kernel(const model_device s, const float *bias, const float *rows, float *logit) {
+__global__ void logit_kernel(const model_device s, const float *bias, const float *rows,
+                             float *logit) {
   const int64_t at = thread_index();
   if (at >= (int64_t)s.T * s.V * s.B) return;
   const int64_t b = at % s.B, v = at / s.B % s.V, t = at / s.B / s.V;
@@ -167,7 +170,8 @@ __global__ void loss_kernel(const model_device s, const int32_t *target, double 
   for (int k = 0; k < SHARES; k++) highest = fmaxf(highest, high[k][c]);
   const double at_target = y >= 0 ? (double)x[(int64_t)y * s.B] - (double)highest : 0;
   double sum = 0;
-  for (int v = share; v < s.V && there; v += SHARES) sum += (double)expf(x[(int64_t)v * s.B] - highest);
+  for (int v = share; v < s.V && there; v += SHARES)
+    sum += (double)expf(x[(int64_t)v * s.B] - highest);
   total[share][c] = sum;
   __syncthreads();
   sum = 0;
@@ -211,14 +215,16 @@ __global__ void row_sum_kernel(int64_t n, const float *rows, float *sums) {
 
 __global__ void squares_kernel(const float *x, int64_t n, double *parts) {
   double mine = 0;
-  for (int64_t i = thread_index(); i < n; i += (int64_t)gridDim.x * THREADS) mine += (double)x[i] * x[i];
+  for (int64_t i = thread_index(); i < n; i += (int64_t)gridDim.x * THREADS)
+    mine += (double)x[i] * x[i];
   mine = block_sum(mine);
   if (threadIdx.x == 0) parts[blockIdx.x] = mine;
 }
 
 __global__ void count_kernel(const float *x, int64_t n, float level, unsigned long long *count) {
   int mine = 0;
-  for (int64_t i = thread_index(); i < n; i += (int64_t)gridDim.x * THREADS) mine += fabsf(x[i]) > level;
+  for (int64_t i = thread_index(); i < n; i += (int64_t)gridDim.x * THREADS)
+    mine += fabsf(x[i]) > level;
   mine = warp_sum(mine);
   if (threadIdx.x % WARP == 0 && mine) atomicAdd(count, (unsigned long long)mine);
 }
@@ -241,7 +247,8 @@ void model_device_sigmoid(const float *rho, int64_t n, float *leak, float *kept)
   launched();
 }
 
-void model_device_sigmoid_gradient(const float *kept, const float *d_leak, int64_t n, float *d_rho) {
+void model_device_sigmoid_gradient(const float *kept, const float *d_leak, int64_t n,
+                                   float *d_rho) {
   if (n == 0) return;
   sigmoid_gradient_kernel<<<blocks_for(n), THREADS, 0, gpu_stream()>>>(kept, d_leak, n, d_rho);
   launched();
@@ -255,8 +262,8 @@ void model_device_fill(float *x, int64_t n, float value) {
 
 void model_device_table_start(const struct model_device *m, const float *projection, float *table) {
   if (m->n_in == 0) return;
-  table_start_kernel<<<blocks_for((int64_t)m->n_in * m->V), THREADS, 0, gpu_stream()>>>(*m, projection,
-                                                                                        table);
+  table_start_kernel<<<blocks_for((int64_t)m->n_in * m->V), THREADS, 0, gpu_stream()>>>(
+      *m, projection, table);
   launched();
 }
 
@@ -267,28 +274,30 @@ void model_device_drive(const struct model_device *m, const float *table, const 
   launched();
 }
 
-void model_device_drive_gradient(const struct model_device *m, const float *d_drive, const int32_t *position,
-                                 const int32_t *first, const float *embedding, float *d_table,
-                                 float *d_projection) {
+void model_device_drive_gradient(const struct model_device *m, const float *d_drive,
+                                 const int32_t *position, const int32_t *first,
+                                 const float *embedding, float *d_table, float *d_projection) {
   if (m->n_in == 0) return;
   token_sum_kernel<<<blocks_for((int64_t)m->n_in * m->V * WARP), THREADS, 0, gpu_stream()>>>(
       *m, d_drive, position, first, d_table);
   launched();
-  projection_gradient_kernel<<<blocks_for((int64_t)m->n_in * (m->W + 1)), THREADS, 0, gpu_stream()>>>(
-      *m, d_table, embedding, d_projection);
+  projection_gradient_kernel<<<blocks_for((int64_t)m->n_in * (m->W + 1)), THREADS, 0,
+                               gpu_stream()>>>(*m, d_table, embedding, d_projection);
   launched();
 }
 
-void model_device_logits(const struct model_device *m, const float *bias, const float *rows, float *logit) {
-  logit_kernel<<<blocks_for((int64_t)m->T * m->V * m->B), THREADS, 0, gpu_stream()>>>(*m, bias, rows, logit);
+void model_device_logits(const struct model_device *m, const float *bias, const float *rows,
+                         float *logit) {
+  logit_kernel<<<blocks_for((int64_t)m->T * m->V * m->B), THREADS, 0, gpu_stream()>>>(*m, bias,
+                                                                                      rows, logit);
   launched();
 }
 
-void model_device_loss(const struct model_device *m, const int32_t *target, double scale, float *logit,
-                       double *nats, double *sum) {
+void model_device_loss(const struct model_device *m, const int32_t *target, double scale,
+                       float *logit, double *nats, double *sum) {
   const int64_t columns = (int64_t)m->T * m->B;
-  loss_kernel<<<(unsigned)((columns + WARP - 1) / WARP), THREADS, 0, gpu_stream()>>>(*m, target, scale, logit,
-                                                                                     nats);
+  loss_kernel<<<(unsigned)((columns + WARP - 1) / WARP), THREADS, 0, gpu_stream()>>>(
+      *m, target, scale, logit, nats);
   launched();
   sum_kernel<<<1, THREADS, 0, gpu_stream()>>>(nats, columns, sum, false);
   launched();

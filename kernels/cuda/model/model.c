@@ -1,5 +1,6 @@
-/* The character model on one GPU: what struct model_backend promises. Products by cuBLAS in fp32, all else by
- * model_kernels.cu. cuBLAS counts columns first: our [n][B] rows are its B x n matrices. */
+/* The character model on one GPU: what struct model_backend promises. Products by cuBLAS in
+ * fp32, all else by kernels/cuda/model/kernels.cu. cuBLAS counts columns first: our [n][B] rows
+ * are its B x n matrices. */
 #include "core/fail.h"
 #include "kernels/cuda/gpu/gpu.h"
 #include "core/mem.h"
@@ -90,7 +91,8 @@ static struct status open(const struct model_shape *s, bool want_gradient, int n
   model_device_fill(m->scale, s->n_edges, 1);
   m->token = GPU_ZERO(int32_t, TB), m->target = GPU_ZERO(int32_t, TB);
   m->table = GPU_ZERO(float, s->n_in *V), m->logit = GPU_ZERO(float, TB *V);
-  m->nats = GPU_ZERO(double, TB), m->parts = GPU_ZERO(double, MODEL_PARTS), m->sum = GPU_ZERO(double, 2);
+  m->nats = GPU_ZERO(double, TB), m->parts = GPU_ZERO(double, MODEL_PARTS),
+  m->sum = GPU_ZERO(double, 2);
   m->count = GPU_ZERO(unsigned long long, 1);
   m->logit_rows = GPU_ZERO(float, TB *V), m->out_rows = GPU_ZERO(float, s->n_out *TB);
   open_stages(m);
@@ -106,16 +108,21 @@ static void close(struct model *m) {
   CHECK_BLAS(cublasDestroy(m->blas));
   close_stages(m);
   for (int a = 0; a < MODEL_ARRAYS; a++) gpu_free(m->array[a]);
-  gpu_free(m->scale), gpu_free(m->leak), gpu_free(m->token), gpu_free(m->target), gpu_free(m->position);
-  gpu_free(m->first), gpu_free(m->table), gpu_free(m->d_table), gpu_free(m->logit), gpu_free(m->logit_rows);
-  gpu_free(m->out_rows), gpu_free(m->nats), gpu_free(m->parts), gpu_free(m->sum), gpu_free(m->count);
+  gpu_free(m->scale), gpu_free(m->leak), gpu_free(m->token), gpu_free(m->target),
+      gpu_free(m->position);
+  gpu_free(m->first), gpu_free(m->table), gpu_free(m->d_table), gpu_free(m->logit),
+      gpu_free(m->logit_rows);
+  gpu_free(m->out_rows), gpu_free(m->nats), gpu_free(m->parts), gpu_free(m->sum),
+      gpu_free(m->count);
   mem_free(m);
 }
 
 static int64_t bytes(const struct model_shape *s, bool want_gradient) {
-  const int64_t n = model_layout_of(s).at[MODEL_BLOCKS], V = s->vocabulary, TB = (int64_t)s->steps * s->batch;
-  const int64_t kept = 4 * (n + s->n_edges + s->n_own + 2 * TB + s->n_in * V + 2 * TB * V + s->n_out * TB) +
-                       8 * (TB + MODEL_PARTS + 3);
+  const int64_t n = model_layout_of(s).at[MODEL_BLOCKS], V = s->vocabulary,
+                TB = (int64_t)s->steps * s->batch;
+  const int64_t kept =
+      4 * (n + s->n_edges + s->n_own + 2 * TB + s->n_in * V + 2 * TB * V + s->n_out * TB) +
+      8 * (TB + MODEL_PARTS + 3);
   return want_gradient ? kept + 4 * (3 * n + TB + V + 1 + s->n_in * V) : kept;
 }
 
@@ -131,7 +138,8 @@ static void set_scale(struct model *m, const float *scale) {
 
 static void copy(float *to, const float *from, int64_t n) {
   if (n > 0)
-    CHECK_CUDA(cudaMemcpyAsync(to, from, (size_t)n * sizeof *to, cudaMemcpyDeviceToDevice, gpu_stream()));
+    CHECK_CUDA(
+        cudaMemcpyAsync(to, from, (size_t)n * sizeof *to, cudaMemcpyDeviceToDevice, gpu_stream()));
 }
 
 static void load_core(struct model *m, float *value, float *leak, float *bias) {
@@ -140,7 +148,8 @@ static void load_core(struct model *m, float *value, float *leak, float *bias) {
   copy(bias, at(m, MODEL_PARAMETERS, MODEL_BIAS), m->shape.n_own);
 }
 
-static void take_core(struct model *m, const float *d_value, const float *d_leak, const float *d_bias) {
+static void take_core(struct model *m, const float *d_value, const float *d_leak,
+                      const float *d_bias) {
   model_device_multiply(m->scale, d_value, m->shape.n_edges, at(m, MODEL_GRADIENT, MODEL_EDGES));
   model_device_sigmoid_gradient(m->leak, d_leak, m->shape.n_own, at(m, MODEL_GRADIENT, MODEL_LEAK));
   copy(at(m, MODEL_GRADIENT, MODEL_BIAS), d_bias, m->shape.n_own);
@@ -148,8 +157,8 @@ static void take_core(struct model *m, const float *d_value, const float *d_leak
 
 /* ---- drive ---- */
 
-/* position [n] sorted by token, first [V + 1]: so that the backward pass can sum each token's in a fixed
- * order.
+/* position [n] sorted by token, first [V + 1]: so that the backward pass can sum each token's in a
+ * fixed order.
  */
 static void sort_positions(const int32_t *token, int n, int V, int32_t *position, int32_t *first) {
   memset(first, 0, (size_t)(V + 1) * sizeof *first);
@@ -161,8 +170,8 @@ static void sort_positions(const int32_t *token, int n, int V, int32_t *position
 }
 
 static void send(void *there, const int32_t *staged, int64_t n) {
-  CHECK_CUDA(
-      cudaMemcpyAsync(there, staged, (size_t)n * sizeof *staged, cudaMemcpyHostToDevice, gpu_stream()));
+  CHECK_CUDA(cudaMemcpyAsync(there, staged, (size_t)n * sizeof *staged, cudaMemcpyHostToDevice,
+                             gpu_stream()));
 }
 
 /* table [n_in][V] = projection [n_in][W] embedding' [W][V] + bias [n_in] */
@@ -172,7 +181,8 @@ static void table(struct model *m) {
   model_device_table_start(&m->d, projection, m->table);
   if (n_in == 0) return;
   CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, V, n_in, W, &one,
-                         at(m, MODEL_PARAMETERS, MODEL_EMBEDDING), W, projection, W + 1, &one, m->table, V));
+                         at(m, MODEL_PARAMETERS, MODEL_EMBEDDING), W, projection, W + 1, &one,
+                         m->table, V));
 }
 
 static void drive(struct model *m, const int32_t *token, float *to) {
@@ -196,13 +206,15 @@ static void drive_gradient(struct model *m, const float *d_drive) {
   const int V = m->shape.vocabulary, W = m->shape.embedding, n_in = m->shape.n_in;
   const float *projection = at(m, MODEL_PARAMETERS, MODEL_PROJECTION), one = 1, zero = 0;
   float *d_embedding = at(m, MODEL_GRADIENT, MODEL_EMBEDDING);
-  model_device_drive_gradient(&m->d, d_drive, m->position, m->first, at(m, MODEL_PARAMETERS, MODEL_EMBEDDING),
-                              m->d_table, at(m, MODEL_GRADIENT, MODEL_PROJECTION));
+  model_device_drive_gradient(&m->d, d_drive, m->position, m->first,
+                              at(m, MODEL_PARAMETERS, MODEL_EMBEDDING), m->d_table,
+                              at(m, MODEL_GRADIENT, MODEL_PROJECTION));
   if (n_in == 0)
-    CHECK_CUDA(cudaMemsetAsync(d_embedding, 0, (size_t)V * (size_t)W * sizeof *d_embedding, gpu_stream()));
+    CHECK_CUDA(
+        cudaMemsetAsync(d_embedding, 0, (size_t)V * (size_t)W * sizeof *d_embedding, gpu_stream()));
   else
-    CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_N, CUBLAS_OP_T, W, V, n_in, &one, projection, W + 1, m->d_table,
-                           V, &zero, d_embedding, W));
+    CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_N, CUBLAS_OP_T, W, V, n_in, &one, projection, W + 1,
+                           m->d_table, V, &zero, d_embedding, W));
 }
 
 /* ---- readout ---- */
@@ -215,7 +227,8 @@ static void readout(struct model *m, const float *output) {
   if (n_out > 0)
     CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_N, CUBLAS_OP_T, TB, V, n_out, &one, m->out_rows, TB,
                            at(m, MODEL_PARAMETERS, MODEL_READOUT), V, &zero, m->logit_rows, TB));
-  model_device_logits(&m->d, m->shape.adds_bias ? at(m, MODEL_PARAMETERS, MODEL_READOUT_BIAS) : NULL,
+  model_device_logits(&m->d,
+                      m->shape.adds_bias ? at(m, MODEL_PARAMETERS, MODEL_READOUT_BIAS) : NULL,
                       n_out > 0 ? m->logit_rows : NULL, m->logit);
 }
 
@@ -242,17 +255,19 @@ static double nats(struct model *m) {
   return value_of(m->sum);
 }
 
-/* d_out_t [n_out][B] = readout [n_out][V] d_logit_t [V][B];  d_readout [n_out][V] = sum over t, b of out
- * d_logit */
+/* d_out_t [n_out][B] = readout [n_out][V] d_logit_t [V][B];  d_readout [n_out][V] = sum
+ * over t, b of out d_logit */
 static void readout_gradient(struct model *m, const float *output, float *d_output) {
   (void)output; /* by row it is here since readout() */
-  const int V = m->shape.vocabulary, B = m->shape.batch, n_out = m->shape.n_out, TB = m->shape.steps * B;
+  const int V = m->shape.vocabulary, B = m->shape.batch, n_out = m->shape.n_out,
+            TB = m->shape.steps * B;
   const float one = 1, zero = 0;
   model_device_by_row(&m->d, V, m->logit, m->logit_rows);
   model_device_row_sums(&m->d, V, m->logit_rows, at(m, MODEL_GRADIENT, MODEL_READOUT_BIAS));
   if (n_out == 0) return;
-  CHECK_BLAS(cublasSgemmStridedBatched(m->blas, CUBLAS_OP_N, CUBLAS_OP_N, B, n_out, V, &one, m->logit, B,
-                                       (long long)V * B, at(m, MODEL_PARAMETERS, MODEL_READOUT), V, 0, &zero,
+  CHECK_BLAS(cublasSgemmStridedBatched(m->blas, CUBLAS_OP_N, CUBLAS_OP_N, B, n_out, V, &one,
+                                       m->logit, B, (long long)V * B,
+                                       at(m, MODEL_PARAMETERS, MODEL_READOUT), V, 0, &zero,
                                        d_output, B, (long long)n_out * B, m->shape.steps));
   CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, V, n_out, TB, &one, m->logit_rows, TB,
                          m->out_rows, TB, &zero, at(m, MODEL_GRADIENT, MODEL_READOUT), V));
@@ -278,7 +293,8 @@ static void squares_set(struct model *m, double squares_of_all) {
 
 static void figures_note(struct model *m) {
   const struct figures_kept *kept = &m->kept[m->noted++ % MODEL_FIGURES_KEPT];
-  CHECK_CUDA(cudaMemcpyAsync(kept->host, m->sum, sizeof *kept->host, cudaMemcpyDeviceToHost, gpu_stream()));
+  CHECK_CUDA(cudaMemcpyAsync(kept->host, m->sum, sizeof *kept->host, cudaMemcpyDeviceToHost,
+                             gpu_stream()));
   CHECK_CUDA(cudaEventRecord(kept->there, gpu_stream()));
 }
 
@@ -290,8 +306,9 @@ static struct model_figures figures(struct model *m) {
 
 static void update(struct model *m, int64_t first, int64_t n, const struct adamw *how) {
   const struct adamw_factors f = adamw_factors_of(how);
-  model_device_adamw(&f, m->sum + 1, n, m->array[MODEL_PARAMETERS] + first, m->array[MODEL_GRADIENT] + first,
-                     m->array[MODEL_MOMENT1] + first, m->array[MODEL_MOMENT2] + first);
+  model_device_adamw(&f, m->sum + 1, n, m->array[MODEL_PARAMETERS] + first,
+                     m->array[MODEL_GRADIENT] + first, m->array[MODEL_MOMENT1] + first,
+                     m->array[MODEL_MOMENT2] + first);
 }
 
 static int64_t count_beyond(struct model *m, const float *x, int64_t n, float level) {

@@ -8,7 +8,8 @@ using namespace recur;
 
 namespace {
 
-constexpr float SMALL_LEAK = 0.1f; /* RECUR_SMALL_LEAK of recur_backend.h, which C++ cannot include */
+constexpr float SMALL_LEAK =
+    0.1f; /* RECUR_SMALL_LEAK of contract/recurrence.h, which C++ cannot include */
 
 /* ---- backward, elementwise ---- */
 
@@ -34,8 +35,8 @@ template <bool MIXED> using seen_q = typename std::conditional<MIXED, __nv_bfloa
 
 /* S: how the forward pass saw the states: float, or rounded to __half. */
 template <class L, class INDEX, class S>
-__device__ void add_product(const recur_rows &rows, const element_args &a, int row, int lane, columns c,
-                            piece<L> &z) {
+__device__ void add_product(const recur_rows &rows, const element_args &a, int row, int lane,
+                            columns c, piece<L> &z) {
   const uint32_t first = rows.padded[row], end = first + rows.ptr[row + 1] - rows.ptr[row];
 #pragma unroll 4
   for (uint32_t e = first; e < end; e++) {
@@ -46,10 +47,11 @@ __device__ void add_product(const recur_rows &rows, const element_args &a, int r
   }
 }
 
-/* p_k of a row whose leak is too small to win it back from two states. Rare: kept out of the kernels'
- * registers. */
+/* p_k of a row whose leak is too small to win it back from two states. Rare: kept out of
+ * the kernels' registers. */
 template <class L, class INDEX, class S>
-__device__ __noinline__ piece<L> proposal_again(const element_args &a, int row, int lane, columns c) {
+__device__ __noinline__ piece<L> proposal_again(const element_args &a, int row, int lane,
+                                                columns c) {
   piece<L> z = nothing<L>();
   add_product<L, INDEX, S>(a.near, a, row, lane, c, z);
   if (a.far.ptr) add_product<L, INDEX, S>(a.far, a, row, lane, c, z);
@@ -63,11 +65,13 @@ __device__ __noinline__ piece<L> proposal_again(const element_args &a, int row, 
   return z;
 }
 
-/* q = g a (1 - p^2), db += q, da += g (p - s), dd += q, g = (1 - a) g. All lanes of the warp take part; rows
- * that are not ours to write (`writes` false) are computed and dropped. slots: RECUR_HAS_.. */
+/* q = g a (1 - p^2), db += q, da += g (p - s), dd += q, g = (1 - a) g. All lanes of the
+ * warp take part; rows that are not ours to write (`writes` false) are computed and
+ * dropped. slots: RECUR_HAS_.. */
 template <class L, class INDEX, bool MIXED>
-__device__ __forceinline__ void finish_element(const element_args &a, columns c, int row, int slots, int lane,
-                                               bool writes, piece<L> g, const piece<L> &after) {
+__device__ __forceinline__ void finish_element(const element_args &a, columns c, int row, int slots,
+                                               int lane, bool writes, piece<L> g,
+                                               const piece<L> &after) {
   const piece<L> before = load<L>(a.before, row, lane, c);
   const float leak = a.pair[row].x, recovered = 1 / leak;
   const int in = slots & RECUR_HAS_IN ? a.in_slot[row] : -1,
@@ -116,7 +120,8 @@ __global__ void __launch_bounds__(RECUR_THREADS)
   wait_for_previous_launch();
   let_next_launch_start();
   const piece<L> g = load<L>(a.d_state, row, lane, c), after = load<L>(a.after, row, lane, c);
-  finish_element<L, INDEX, MIXED>(a, c, row, RECUR_HAS_IN | RECUR_HAS_OUT, lane, at < n_own, g, after);
+  finish_element<L, INDEX, MIXED>(a, c, row, RECUR_HAS_IN | RECUR_HAS_OUT, lane, at < n_own, g,
+                                  after);
 }
 
 /* ---- backward, transposed product and edge gradient ---- */
@@ -136,11 +141,13 @@ struct backward_args {
 
 template <class L, class INDEX, bool MIXED>
 __global__ void __launch_bounds__(RECUR_THREADS, L::BLOCKS)
-    backward_kernel(const __grid_constant__ backward_args a, const __grid_constant__ element_args next) {
+    backward_kernel(const __grid_constant__ backward_args a,
+                    const __grid_constant__ element_args next) {
   const int group = threadIdx.x / L::G, lane = threadIdx.x % L::G;
   const recur_item *items = a.item + (int64_t)blockIdx.x * L::GROUPS;
   const recur_item item = items[group];
-  const int most_shared = items[0].share, in_row = group & ((1 << item.share) - 1), row = max(item.row, 0);
+  const int most_shared = items[0].share, in_row = group & ((1 << item.share) - 1),
+            row = max(item.row, 0);
   walk<L, INDEX, seen_q<MIXED>> w(item, in_row, lane, (const INDEX *)a.col, a.value);
   wait_for_previous_launch();
   let_next_launch_start();
@@ -169,11 +176,13 @@ __global__ void take_kernel(int64_t n, const uint32_t *edge, const int32_t *col,
                             float *out_value, float *out_gradient) {
   const int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (e >= n) return;
-  put_edge<LINES>(out_value, (uint32_t)e, LINES ? col[e] : 0, edge[e] == RECUR_NO_EDGE ? 0 : value[edge[e]]);
+  put_edge<LINES>(out_value, (uint32_t)e, LINES ? col[e] : 0,
+                  edge[e] == RECUR_NO_EDGE ? 0 : value[edge[e]]);
   out_gradient[e] = 0;
 }
 
-__global__ void give_kernel(int64_t n, const uint32_t *place, const float *out_gradient, float *d_value) {
+__global__ void give_kernel(int64_t n, const uint32_t *place, const float *out_gradient,
+                            float *d_value) {
   wait_for_previous_launch();
   const int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (e < n) d_value[e] = out_gradient[place[e]];
@@ -211,7 +220,8 @@ struct run_element {
   element_args args;
   template <class L, class INDEX, bool MIXED> void run() const {
     for_tiles<L>(d->batch, [&](columns c) {
-      launch(element_kernel<L, INDEX, MIXED>, (d->n_own + L::GROUPS - 1) / L::GROUPS, args, c, d->n_own);
+      launch(element_kernel<L, INDEX, MIXED>, (d->n_own + L::GROUPS - 1) / L::GROUPS, args, c,
+             d->n_own);
     });
   }
 };
@@ -232,7 +242,8 @@ struct run_backward {
 
 void backward(const recur_device *d, int k, const recur_walk *walk, bool halo, bool next) {
   backward_args a = {};
-  a.item = walk->item, a.col = columns_of(d, walk, d->out_value), a.value = values_of(d, d->out_value);
+  a.item = walk->item, a.col = columns_of(d, walk, d->out_value),
+  a.value = values_of(d, d->out_value);
   a.gradient = d->out_gradient;
   a.q = q_at(d, k), a.state = state_at(d, k), a.d_state = d->d_state;
   a.halo = halo, a.next = next;
@@ -252,16 +263,18 @@ void recur_device_take(const recur_device *d) {
   if (d->n_out_edges == 0) return;
   const auto kernel = d->lines ? take_kernel<true> : take_kernel<false>;
   kernel<<<(unsigned)edge_blocks(d->n_out_edges), RECUR_THREADS, 0, gpu_stream()>>>(
-      d->n_out_edges, d->out_edge, (const int32_t *)d->near_out.col, d->value, d->out_value, d->out_gradient);
+      d->n_out_edges, d->out_edge, (const int32_t *)d->near_out.col, d->value, d->out_value,
+      d->out_gradient);
   CHECK_CUDA(cudaGetLastError());
 }
 
 void recur_device_give(const recur_device *d) {
   const int64_t edges = d->n_near + d->n_far;
-  launch(give_kernel, edge_blocks(edges), edges, d->out_place, (const float *)d->out_gradient, d->d_value);
+  launch(give_kernel, edge_blocks(edges), edges, d->out_place, (const float *)d->out_gradient,
+         d->d_value);
   if (d->n_own == 0) return;
-  give_pair_kernel<<<row_blocks(d), RECUR_THREADS, 0, gpu_stream()>>>(d->n_own, (const float2 *)d->d_pair,
-                                                                      d->d_leak, d->d_bias);
+  give_pair_kernel<<<row_blocks(d), RECUR_THREADS, 0, gpu_stream()>>>(
+      d->n_own, (const float2 *)d->d_pair, d->d_leak, d->d_bias);
   CHECK_CUDA(cudaGetLastError());
 }
 

@@ -1,9 +1,10 @@
-/* The recurrence on the device: what the host code hands to the kernels. All pointers are device pointers.
+/* The recurrence on the device: what the host code hands to the kernels. All pointers are device
+ * pointers.
  *
- * A state row of B columns is held by a *group* of lanes: 8 lanes of 4 columns for B = 32, so that one load
- * of a warp fetches four rows of 128 bytes. A matrix row is walked by one group or by a power of two of
- * groups that take rounds of edges by turns and add up in a fixed order. An edge's gradient has one owner,
- * who adds to it once a microstep. So the bits repeat. */
+ * A state row of B columns is held by a *group* of lanes: 8 lanes of 4 columns for B = 32, so that
+ * one load of a warp fetches four rows of 128 bytes. A matrix row is walked by one group or by a
+ * power of two of groups that take rounds of edges by turns and add up in a fixed order. An edge's
+ * gradient has one owner, who adds to it once a microstep. So the bits repeat. */
 #ifndef FASCICLE_RECUR_DEVICE_H
 #define FASCICLE_RECUR_DEVICE_H
 
@@ -13,8 +14,9 @@
 extern "C" {
 #endif
 
-/* The work of one group: `edges` edges of a row, shared with 2^share groups in a row. Row -1: nothing. Most
- * rows have no slot of an input or output, and what is known here need not be looked up. */
+/* The work of one group: `edges` edges of a row, shared with 2^share groups in a row.
+ * Row -1: nothing. Most rows have no slot of an input or output, and what is known here
+ * need not be looked up. */
 struct recur_item {
   int32_t row;
   uint32_t first, edges;
@@ -22,8 +24,8 @@ struct recur_item {
 };
 enum { RECUR_HAS_IN = 1, RECUR_HAS_OUT = 2 }; /* bits of `slots` */
 
-/* Rows of edges stand padded to multiples of so many, so that a lane
- * loads several at once and a round of 64 bytes lies in one cache line. */
+/* Rows of edges stand padded to multiples of so many, so that a lane loads several at once and a
+ * round of 64 bytes lies in one cache line. */
 enum { RECUR_PAD = 16 };
 #define RECUR_NO_EDGE 0xffffffffu /* in place of an edge: padding */
 
@@ -58,12 +60,14 @@ struct recur_device {
   float *in_value, *out_value;       /* [n_in_edges], [n_out_edges]; twice as many where `lines` */
   float *out_gradient;               /* [n_out_edges] */
   const uint32_t *out_edge;          /* [n_out_edges] position in `value` or RECUR_NO_EDGE */
-  const uint32_t *out_place;         /* [n_near + n_far] where an edge of `value` stands among these */
+  const uint32_t *out_place; /* [n_near + n_far] where an edge of `value` stands among these */
   float *leak, *bias, *d_leak, *d_bias;
-  float *pair, *d_pair; /* [n_own][2] leak and bias of a row side by side, and their gradients, in a pass */
+  float *pair,
+      *d_pair; /* [n_own][2] leak and bias of a row side by side, and their gradients, in a pass */
   float *drive, *d_drive, *output, *d_output;
   float *states, *near_sum, *d_state;
-  void *rounded; /* NULL in fp32; mixed: two of [n_own + n_halo][B] __half by turns, what is gathered of s */
+  void *rounded; /* NULL in fp32; mixed: two of [n_own + n_halo][B] __half by turns, what is
+                    gathered of s */
   void *q;       /* two of [n_own][B] by turns; float, mixed: __nv_bfloat16 */
   bool lines;    /* columns stand between the values, in lines of RECUR_PAD edges */
   bool all_states, small; /* small: too few edges to keep the device busy */
@@ -78,8 +82,8 @@ struct recur_shape_on_device {
 /* small: of struct recur_device; narrow: of struct recur_walk. */
 struct recur_shape_on_device recur_device_shape(int batch, bool mixed, bool small, bool narrow);
 enum { RECUR_THREADS = 256 };
-/* Places of edges are counted in 32 bits on a device, and groups look ahead past the end of their rows by
- * less than this margin. */
+/* Places of edges are counted in 32 bits on a device, and groups look ahead past the end of their
+ * rows by less than this margin. */
 #define RECUR_MOST_EDGES (UINT32_MAX - 65536u)
 
 enum recur_part { RECUR_ALL, RECUR_NEAR_ONLY, RECUR_FAR_LAST };
@@ -92,7 +96,8 @@ void recur_device_take_values(const struct recur_device *d);
 /* Rows of s_k that others wrote, into the rounded copy; nothing in fp32. */
 void recur_device_round(const struct recur_device *d, int k, int first_row, int n_rows);
 
-/* Values into the order by source, gradients zeroed / handed back in the caller's order, and those of pairs.
+/* Values into the order by source, gradients zeroed / handed back in the caller's order, and those
+ * of pairs.
  */
 void recur_device_take(const struct recur_device *d);
 void recur_device_give(const struct recur_device *d);

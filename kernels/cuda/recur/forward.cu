@@ -27,8 +27,8 @@ struct forward_args {
 
 /* s_{k+1} = (1 - a) s_k + a tanh(z + d + b) */
 template <class L>
-__device__ __forceinline__ void finish_forward(const forward_args &a, const recur_item &item, int lane,
-                                               piece<L> z) {
+__device__ __forceinline__ void finish_forward(const forward_args &a, const recur_item &item,
+                                               int lane, piece<L> z) {
   const int row = item.row;
   if (a.near_only) {
     store<L>(a.near_sum, row, lane, a.cols, z);
@@ -78,8 +78,8 @@ constexpr int COPY_LANES = WARP; /* that share a row */
 
 /* Values of a row, and in lines its columns, into padded places. */
 template <bool LINES>
-__global__ void values_kernel(int n_rows, const uint32_t *ptr, const uint32_t *padded, const int32_t *col,
-                              const float *value, float *in_value) {
+__global__ void values_kernel(int n_rows, const uint32_t *ptr, const uint32_t *padded,
+                              const int32_t *col, const float *value, float *in_value) {
   const int row = (int)((blockIdx.x * (int64_t)blockDim.x + threadIdx.x) / COPY_LANES);
   if (row >= n_rows) return;
   const uint32_t first = ptr[row], edges = ptr[row + 1] - first, to = padded[row];
@@ -149,8 +149,8 @@ void recur_device_take_values(const recur_device *d) {
 void recur_device_round(const recur_device *d, int k, int first_row, int n_rows) {
   const int64_t n = (int64_t)n_rows * d->batch, first = (int64_t)first_row * d->batch;
   if (!d->rounded || n == 0) return;
-  round_kernel<<<(unsigned)((n + RECUR_THREADS - 1) / RECUR_THREADS), RECUR_THREADS, 0, gpu_stream()>>>(
-      n, state_at(d, k) + first, rounded_at(d, k) + first);
+  round_kernel<<<(unsigned)((n + RECUR_THREADS - 1) / RECUR_THREADS), RECUR_THREADS, 0,
+                 gpu_stream()>>>(n, state_at(d, k) + first, rounded_at(d, k) + first);
   CHECK_CUDA(cudaGetLastError());
 }
 
@@ -158,7 +158,8 @@ void recur_device_forward(const recur_device *d, int k, enum recur_part part) {
   const int64_t t = k / d->microsteps, B = d->batch;
   const recur_walk *walk = part == RECUR_FAR_LAST ? &d->far_in : &d->near_in;
   forward_args a = {};
-  a.item = walk->item, a.col = columns_of(d, walk, d->in_value), a.value = values_of(d, d->in_value);
+  a.item = walk->item, a.col = columns_of(d, walk, d->in_value),
+  a.value = values_of(d, d->in_value);
   a.state = state_at(d, k), a.next = state_at(d, k + 1);
   a.gathered = d->rounded ? (const void *)rounded_at(d, k) : a.state;
   a.next_rounded = rounded_at(d, k + 1);

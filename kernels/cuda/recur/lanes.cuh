@@ -17,15 +17,18 @@ struct columns {
   int batch, first;
 };
 
-/* A row is held by G lanes: R runs of V neighbouring columns each. TURN rows are in flight at a time; a lane
- * loads index and value of EDGES edges at once (a round of the group), so that the caches see few, wide
- * requests. A layout that masks serves any batch that V divides, G R V columns a launch; the others are
- * exact. */
-template <int G_, int R_, int V_, int TURN_, int EDGES_, int BLOCKS_, bool MASK_ = false> struct layout {
+/* A row is held by G lanes: R runs of V neighbouring columns each. TURN rows are in flight at a
+ * time; a lane loads index and value of EDGES edges at once (a round of the group), so that the
+ * caches see few, wide requests. A layout that masks serves any batch that V divides, G R V columns
+ * a launch; the others are exact. */
+template <int G_, int R_, int V_, int TURN_, int EDGES_, int BLOCKS_, bool MASK_ = false>
+struct layout {
   static constexpr int G = G_, R = R_, V = V_, N = R_ * V_, TURN = TURN_, EDGES = EDGES_;
-  static constexpr int BLOCKS = BLOCKS_; /* that a multiprocessor shall hold: what registers may be used */
+  static constexpr int BLOCKS =
+      BLOCKS_; /* that a multiprocessor shall hold: what registers may be used */
   static constexpr bool MASK = MASK_;
-  static constexpr int LOADS = TURN >= G ? TURN / G : 1;  /* rows of a turn whose edges a lane holds */
+  static constexpr int LOADS =
+      TURN >= G ? TURN / G : 1; /* rows of a turn whose edges a lane holds */
   static constexpr int SHARED = TURN >= G ? 1 : G / TURN; /* lanes for each row of a turn */
   static constexpr int ROUND = G * EDGES, TURNS = ROUND / TURN;
   static constexpr int GROUPS = RECUR_THREADS / G, GROUPS_OF_WARP = WARP / G;
@@ -48,8 +51,9 @@ template <> struct word_of<4> { typedef uint32_t type; };
 template <> struct word_of<8> { typedef uint2 type; };
 template <> struct word_of<16> { typedef uint4 type; };
 
-/* Where a lane's share of row 0 begins. Its bits are hidden from the compiler, so that the place of another
- * row takes one multiplication and addition of 64 bits, not the sum of row, column and base by parts. */
+/* Where a lane's share of row 0 begins. Its bits are hidden from the compiler, so that the
+ * place of another row takes one multiplication and addition of 64 bits, not the sum of row,
+ * column and base by parts. */
 template <class L, class T>
 __device__ __forceinline__ const T *lane_share(const T *rows, int lane, columns c) {
   const T *mine = rows + (L::MASK ? c.first : 0) + lane * L::V;
@@ -136,8 +140,10 @@ template <class T> __device__ __forceinline__ float rounded(float x) {
 }
 
 template <class L, class T>
-__device__ __forceinline__ void store(T *base, int64_t row, int lane, columns c, const piece<L> &p) {
-  constexpr int RUN = L::V * (int)sizeof(T), STORE = RUN < 16 ? RUN : 16, EACH = STORE / (int)sizeof(T);
+__device__ __forceinline__ void store(T *base, int64_t row, int lane, columns c,
+                                      const piece<L> &p) {
+  constexpr int RUN = L::V * (int)sizeof(T), STORE = RUN < 16 ? RUN : 16,
+                EACH = STORE / (int)sizeof(T);
   T *at = base + row * (L::MASK ? c.batch : L::G * L::N) + (L::MASK ? c.first : 0) + lane * L::V;
 #pragma unroll
   for (int r = 0; r < L::R; r++) {
@@ -160,8 +166,9 @@ template <class L> __device__ __forceinline__ float group_sum(float x) {
   return x;
 }
 
-/* d[u] of every lane -> sums over the group. Halves change hands at each round, so that TURN sums cost about
- * TURN shuffles: afterwards d[0 .. LOADS) of lane l are the sums of rows l / SHARED * LOADS on. */
+/* d[u] of every lane -> sums over the group. Halves change hands at each round, so that
+ * TURN sums cost about TURN shuffles: afterwards d[0 .. LOADS) of lane l are the sums of
+ * rows l / SHARED * LOADS on. */
 template <class L> __device__ __forceinline__ void sum_by_edge(float (&d)[L::TURN], int lane) {
   int width = L::TURN;
 #pragma unroll
@@ -171,7 +178,8 @@ template <class L> __device__ __forceinline__ void sum_by_edge(float (&d)[L::TUR
 #pragma unroll
       for (int u = 0; u < L::TURN / 2; u++)
         if (u < width / 2) {
-          const float keep = upper ? d[u + width / 2] : d[u], send = upper ? d[u] : d[u + width / 2];
+          const float keep = upper ? d[u + width / 2] : d[u],
+                      send = upper ? d[u] : d[u + width / 2];
           d[u] = keep + __shfl_xor_sync(ALL, send, bit);
         }
       width /= 2;
@@ -181,8 +189,8 @@ template <class L> __device__ __forceinline__ void sum_by_edge(float (&d)[L::TUR
   }
 }
 
-/* ---- programmatic launch: the next kernel's blocks may come in and read what never changes while this one
- * drains ------- */
+/* ---- programmatic launch: the next kernel's blocks may come in and read what never changes while
+ * this one drains ------- */
 
 __device__ __forceinline__ void wait_for_previous_launch() {
 #if __CUDA_ARCH__ >= 900

@@ -33,8 +33,8 @@ template <class L, bool MIXED, class F> void with_index(choice c, const F &f) {
     f.template run<L, int32_t, MIXED>();
 }
 
-/* Small graphs do better with short rounds, which share the work more evenly, and backward with three blocks
- * a multiprocessor; large ones with long rounds (VERSIONS.md). */
+/* Small graphs do better with short rounds, which share the work more evenly, and backward with
+ * three blocks a multiprocessor; large ones with long rounds (VERSIONS.md). */
 template <class F> void with_small_layout(choice c, const F &f) {
   if (c.batch == 16) return f.template run<layout<4, 1, 4, 8, 2, 4>, uint16_t, false>();
   if (c.backward) return f.template run<layout<8, 1, 4, 8, 1, 3>, uint16_t, false>();
@@ -52,8 +52,10 @@ template <class F> void with_float_layout(choice c, const F &f) {
   case 64: return with_index<layout<8, 2, 4, 4, 1, 2>, false>(c, f);
   case 128: return with_index<layout<8, 4, 4, 2, 1, 2>, false>(c, f);
   }
-  if (c.batch % 4 == 0 && c.batch < 32) return with_index<layout<8, 1, 4, 8, 1, 4, true>, false>(c, f);
-  if (c.batch % 4 == 0 && c.batch < 64) return with_index<layout<8, 2, 4, 4, 1, 3, true>, false>(c, f);
+  if (c.batch % 4 == 0 && c.batch < 32)
+    return with_index<layout<8, 1, 4, 8, 1, 4, true>, false>(c, f);
+  if (c.batch % 4 == 0 && c.batch < 64)
+    return with_index<layout<8, 2, 4, 4, 1, 3, true>, false>(c, f);
   if (c.batch % 4 == 0) return with_index<layout<8, 4, 4, 2, 1, 2, true>, false>(c, f);
   if (c.batch < 8) return with_index<layout<8, 1, 1, 8, 4, 4, true>, false>(c, f);
   with_index<layout<8, 4, 1, 8, 1, 4, true>, false>(c, f);

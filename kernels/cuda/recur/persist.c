@@ -1,4 +1,5 @@
-/* Host side of the persistent window: whether a network is one for it, and its arrays on the device. */
+/* Host side of the persistent window: whether a network is one for it, and
+ * its arrays on the device. */
 #include "persist.h"
 #include "core/mem.h"
 #include "persist_open.h"
@@ -37,7 +38,8 @@ static bool is_measured_gpu(void) {
 static bool may_fit(const struct recur_net *net) {
   const struct graph *g = net->graph;
   const int batch = net->shape.batch;
-  if (!is_wanted(g->near.n_edges) || net->mixed || g->n_halo > 0 || g->n_own != g->n_global || g->n_own == 0)
+  if (!is_wanted(g->near.n_edges) || net->mixed || g->n_halo > 0 || g->n_own != g->n_global ||
+      g->n_own == 0)
     return false;
   if (batch % PERSIST_COLUMNS != 0 || batch == 0 || batch > MOST_BATCH) return false;
   if (net->shape.steps * net->shape.microsteps < 2) return false;
@@ -50,13 +52,15 @@ int64_t persist_bytes(const struct recur_net *net) {
   if (!may_fit(net)) return 0;
   const int64_t B = net->shape.batch, K = (int64_t)net->shape.steps * net->shape.microsteps,
                 word = sizeof(float);
-  const int64_t blocks = blocks_of(net->shape.batch), lanes = blocks * PERSIST_WALKERS * PERSIST_LANES;
+  const int64_t blocks = blocks_of(net->shape.batch),
+                lanes = blocks * PERSIST_WALKERS * PERSIST_LANES;
   const int64_t places = blocks * persist_rows(net->graph->n_own, (int)blocks);
   const int64_t tables =
       lanes * (PERSIST_SLOTS + PERSIST_WORDS) * word + (places + net->graph->n_own) * 2 * word;
   const int64_t own = net->graph->n_own * B;
   if (!net->want_gradient) return tables + (2 * places * B + own) * word;
-  return 2 * tables + ((K + 1) * places * B + own + lanes * PERSIST_SLOTS * (B / PERSIST_COLUMNS)) * word;
+  return 2 * tables +
+         ((K + 1) * places * B + own + lanes * PERSIST_SLOTS * (B / PERSIST_COLUMNS)) * word;
 }
 
 static struct persist_tables tables_to_device(const struct persist_plan *p, lidx n) {
@@ -85,8 +89,9 @@ static void tables_free(struct persist_tables *t) {
       gpu_free((void *)t->piece);
 }
 
-static bool plan_to_device(lidx n, const struct persist_edges *walk, const struct persist_edges *readers,
-                           int blocks, struct persist_tables *t) {
+static bool plan_to_device(lidx n, const struct persist_edges *walk,
+                           const struct persist_edges *readers, int blocks,
+                           struct persist_tables *t) {
   struct persist_plan plan;
   if (!persist_plan(n, walk, readers, blocks, &plan)) return false;
   *t = tables_to_device(&plan, n);
@@ -96,21 +101,23 @@ static bool plan_to_device(lidx n, const struct persist_edges *walk, const struc
 
 static void windows_to_device(struct persist_device *p, const struct recur_net *net) {
   const int64_t B = net->shape.batch, K = (int64_t)net->shape.steps * net->shape.microsteps;
-  p->window = GPU_ZERO(float, (net->want_gradient ? K - 1 : 2) * p->there.blocks * p->there.rows * B);
+  p->window =
+      GPU_ZERO(float, (net->want_gradient ? K - 1 : 2) * p->there.blocks * p->there.rows * B);
   p->last = GPU_ZERO(float, net->graph->n_own *B);
   p->arrivals = gpu_zero((int64_t)p->slices * PERSIST_HALVES, PERSIST_ARRIVAL_BYTES);
   if (!net->want_gradient) return;
   const int64_t places = (int64_t)p->back.blocks * p->back.rows;
   p->q = GPU_ZERO(float, 2 * places * B);
-  p->gradient =
-      GPU_ZERO(float, (int64_t)p->slices * p->back.blocks * PERSIST_WALKERS * PERSIST_SLOTS * PERSIST_LANES);
+  p->gradient = GPU_ZERO(float, (int64_t)p->slices * p->back.blocks * PERSIST_WALKERS *
+                                    PERSIST_SLOTS * PERSIST_LANES);
   p->row_sums = GPU_ZERO(float, 2 * places * p->slices);
 }
 
 static bool plans_to_device(const struct recur_net *net, struct persist_device *p) {
   const struct graph *g = net->graph;
   struct recur_by_source s = recur_by_source(g);
-  const struct persist_edges in = {g->near.row_ptr, g->near.col, NULL}, out = {s.ptr, s.target, s.edge};
+  const struct persist_edges in = {g->near.row_ptr, g->near.col, NULL},
+                             out = {s.ptr, s.target, s.edge};
   const int blocks = blocks_of(net->shape.batch);
   const bool good = plan_to_device(g->n_own, &in, &out, blocks, &p->there) &&
                     (!net->want_gradient || plan_to_device(g->n_own, &out, &in, blocks, &p->back));

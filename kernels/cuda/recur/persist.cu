@@ -1,149 +1,10 @@
-/* The persistent window kernels. A slice's two halves of 4 samples take turns: while one half's new states
- * travel to the other multiprocessors, the other half is computed. */
-#include "persist.cuh"
-
-#include <math.h>
+/* The persistent window kernels. A slice's two halves of 4 samples take turns: while one half's new
+ * states travel to the other multiprocessors, the other half is computed. */
+#include "persist_block.cuh"
 
 using namespace persist;
 
 namespace {
-
-constexpr float SMALL_LEAK = 0.1f; /* RECUR_SMALL_LEAK of recur_backend.h, which C++ cannot include */
-constexpr int CHUNKS = 8;          /* copies that a half slice is fetched in, beside each other */
-
-struct args {
-  recur_device d;
-  persist_device p;
-};
-
-/* ---- where a block and a row stand ---- */
-
-__device__ __forceinline__ int slice_of_block(const persist_tables &t) {
-  return blockIdx.x / t.blocks;
-}
-
-__device__ __forceinline__ int block_of_slice(const persist_tables &t) {
-  return blockIdx.x % t.blocks;
-}
-
-__device__ __forceinline__ int places_of(const persist_tables &t) {
-  return t.blocks * t.rows;
-}
-
-__device__ __forceinline__ int first_column(const persist_tables &t, int half) {
-  return slice_of_block(t) * PERSIST_COLUMNS + half * HALF;
-}
-
-/* [slot][B / 4][places] rows of 4 */
-__device__ __forceinline__ int64_t row_at(const args &a, const persist_tables &plan, int slice, int slot,
-                                          int half, int place) {
-  return (((int64_t)slot * (a.d.batch / HALF) + slice * HALVES + half) * places_of(plan) + place) * HALF;
-}
-
-/* What is known of a row that a block owns; row -1: none. */
-struct own_row {
-  const float *saved; /* state 1 in the window, half 0 */
-  int row, in, out;
-  float leak, bias;
-};
-
-__device__ __forceinline__ own_row find_row(const args &a, const persist_tables &t, int at) {
-  own_row r = {NULL, t.row_at[block_of_slice(t) * t.rows + at], -1, -1, 1, 0};
-  if (r.row < 0) return r;
-  r.saved = a.p.window + row_at(a, a.p.there, slice_of_block(t), 0, 0, a.p.there.place[r.row]);
-  r.in = a.d.in_slot[r.row], r.out = a.d.out_slot[r.row];
-  r.leak = a.d.leak[r.row], r.bias = a.d.bias[r.row];
-  return r;
-}
-
-/* ---- shared memory ---- */
-
-/* Of both kernels: two half slices by place, sums of pieces with a zero behind them, tables of the block. */
-struct room {
-  float4 *x, *sums;
-  own_row *own; /* [rows] */
-  uint16_t *piece, *first;
-  uint8_t *lane_row;
-  float4 *rest;
-};
-
-__host__ __device__ int64_t sums_of(const persist_tables &t) {
-  return (int64_t)t.stretches * LANES;
-}
-
-/* `memory` starts with `rest` rows of four for the kernel's own use. */
-__device__ __forceinline__ room rooms(float4 *memory, const persist_tables &t, int rest) {
-  room r;
-  r.rest = memory, r.x = memory + rest, r.sums = r.x + HALVES * places_of(t);
-  r.piece = (uint16_t *)(r.sums + sums_of(t) + 1);
-  r.own = (own_row *)(r.piece + t.rounds * PERSIST_ROUND);
-  r.first = (uint16_t *)(r.own + t.rows), r.lane_row = (uint8_t *)(r.first + t.rows + 1);
-  return r;
-}
-
-int64_t bytes_of_rooms(const persist_tables &t, int64_t rest) {
-  const int64_t rows = rest + (int64_t)HALVES * t.blocks * t.rows + sums_of(t) + 1;
-  const int64_t words = (int64_t)t.rounds * PERSIST_ROUND + t.rows + 1;
-  return rows * (int64_t)sizeof(float4) + t.rows * (int64_t)sizeof(own_row) +
-         words * (int64_t)sizeof(uint16_t) + sums_of(t);
-}
-
-__device__ __forceinline__ void fill_rooms(const args &a, const persist_tables &t, const room &r) {
-  const int64_t block = block_of_slice(t);
-  const int sums = (int)sums_of(t), pieces = t.rounds * PERSIST_ROUND;
-  for (int i = threadIdx.x; i < pieces; i += THREADS) r.piece[i] = t.piece[block * pieces + i];
-  for (int i = threadIdx.x; i < sums; i += THREADS) r.lane_row[i] = t.lane_row[block * sums + i];
-  for (int i = threadIdx.x; i <= t.rows; i += THREADS) r.first[i] = t.first[block * (t.rows + 1) + i];
-  for (int i = threadIdx.x; i < t.rows; i += THREADS) r.own[i] = find_row(a, t, i);
-  if (threadIdx.x == 0) r.sums[sums] = make_float4(0, 0, 0, 0);
-}
-
-/* ---- the meeting ---- */
-
-struct signals {
-  uint64_t done[HALVES]; /* this block has written a half of its new rows */
-  uint64_t here[HALVES]; /* all rows of a half have come in */
-};
-
-__device__ __forceinline__ void signals_init(signals &s) {
-  if (threadIdx.x < HALVES) {
-    signal_init(&s.done[threadIdx.x], WALKERS);
-    signal_init(&s.here[threadIdx.x], 1);
-  }
-}
-
-/* By all walkers, after their writes. */
-__device__ __forceinline__ void written(signals &s, int half) {
-  __syncwarp();
-  if (threadIdx.x % LANES == 0) signal_arrive(&s.done[half]);
-}
-
-/* One thread stands for the block among the blocks of its slice. `n` times for each half in turn: tells the
- * others when this block has written its rows of a half, and when all have, fetches them. from(i): where they
- * stand the i-th time, half 0; the other half follows. */
-template <class FROM>
-__device__ __forceinline__ void meet_others(const args &a, const persist_tables &t, float4 *x, signals &s,
-                                            int n, const FROM &from) {
-  uint32_t *const arrivals = a.p.arrivals + slice_of_block(t) * HALVES * ARRIVAL_WORDS;
-  const uint32_t bytes = (uint32_t)places_of(t) * (uint32_t)sizeof(float4);
-  const uint32_t chunk = (bytes / CHUNKS + 127) / 128 * 128, first = block_of_slice(t) % CLUSTER * chunk;
-  for (int told = 0, come = 0; come < HALVES * n;) {
-    if (told < HALVES * n && signal_ready(&s.done[told % HALVES], told / HALVES & 1)) {
-      arrive(arrivals + told % HALVES * ARRIVAL_WORDS);
-      told++;
-    }
-    if (come == told) continue;
-    const int half = come % HALVES, i = come / HALVES;
-    if (!all_have_come(arrivals + half * ARRIVAL_WORDS, (uint32_t)((i + 1) * t.blocks))) continue;
-    engine_sees();
-    signal_expect(&s.here[half], bytes);
-    const char *source = (const char *)(from(i) + (int64_t)half * places_of(t) * HALF);
-    char *to = (char *)(x + half * places_of(t));
-    for (uint32_t at = first; at < bytes; at += CLUSTER * chunk)
-      copy_in(to + at, source + at, min(chunk, bytes - at), &s.here[half]);
-    come++;
-  }
-}
 
 /* ---- forward ---- */
 
@@ -152,16 +13,18 @@ __device__ __forceinline__ void load_first(const args &a, float4 *x) {
   const persist_tables &t = a.p.there;
   for (int i = threadIdx.x; i < HALVES * places_of(t); i += THREADS) {
     const int half = i / places_of(t), row = t.row_at[i % places_of(t)];
-    x[i] = row < 0 ? make_float4(0, 0, 0, 0)
-                   : *(const float4 *)(a.d.states + (int64_t)row * a.d.batch + first_column(t, half));
+    x[i] = row < 0
+               ? make_float4(0, 0, 0, 0)
+               : *(const float4 *)(a.d.states + (int64_t)row * a.d.batch + first_column(t, half));
   }
 }
 
 /* s_{k+1} = (1 - a) s_k + a tanh(z + b), z with the drive */
 __device__ __forceinline__ float4 next_state(const own_row &r, float4 z, float4 s) {
   const float keep = 1 - r.leak;
-  return make_float4(keep * s.x + r.leak * tanhf(z.x + r.bias), keep * s.y + r.leak * tanhf(z.y + r.bias),
-                     keep * s.z + r.leak * tanhf(z.z + r.bias), keep * s.w + r.leak * tanhf(z.w + r.bias));
+  return make_float4(
+      keep * s.x + r.leak * tanhf(z.x + r.bias), keep * s.y + r.leak * tanhf(z.y + r.bias),
+      keep * s.z + r.leak * tanhf(z.z + r.bias), keep * s.w + r.leak * tanhf(z.w + r.bias));
 }
 
 __device__ __forceinline__ void forward_walkers(const args &a, const room &o, signals &s) {
@@ -190,7 +53,8 @@ __device__ __forceinline__ void forward_walkers(const args &a, const room &o, si
       walk<false>(e, ends, mine, o.sums + lane, NULL, NULL);
       walkers_meet();
       if (r.row >= 0) {
-        const float4 now = next_state(r, d + add_pieces(o.sums, o.piece, first, end), mine[own_place]);
+        const float4 now =
+            next_state(r, d + add_pieces(o.sums, o.piece, first, end), mine[own_place]);
         *(float4 *)(next + half * (k == K - 1 ? HALF : other_half)) = now;
         if (r.out >= 0 && m == a.d.microsteps) *(float4 *)(output + half * HALF) = now;
       }
@@ -198,7 +62,8 @@ __device__ __forceinline__ void forward_walkers(const args &a, const room &o, si
       walkers_meet();
     }
     next = a.d.all_states || (k & 1) == 0 ? next + slot : next - slot;
-    if (m == a.d.microsteps) m = 0, drive += (int64_t)a.d.n_in * B, output += (int64_t)a.d.n_out * B;
+    if (m == a.d.microsteps)
+      m = 0, drive += (int64_t)a.d.n_in * B, output += (int64_t)a.d.n_out * B;
   }
 }
 
@@ -241,7 +106,8 @@ __device__ __forceinline__ own_arrays own_arrays_at(float4 *at, int rows) {
 }
 
 /* A half row of s_k; `first`: where it stands in the window for k = 1, half 0. */
-__device__ __forceinline__ const float *saved(const args &a, int k, int half, int row, const float *first) {
+__device__ __forceinline__ const float *saved(const args &a, int k, int half, int row,
+                                              const float *first) {
   const int64_t places = places_of(a.p.there);
   if (k > 0 && k < a.d.steps * a.d.microsteps)
     return first + (k - 1) * places * a.d.batch + half * places * HALF;
@@ -249,23 +115,24 @@ __device__ __forceinline__ const float *saved(const args &a, int k, int half, in
 }
 
 /* Own row of s_k on its way to shared memory. */
-__device__ __forceinline__ void fetch_state(const args &a, const own_row &r, const own_arrays &own, int k,
-                                            int half) {
+__device__ __forceinline__ void fetch_state(const args &a, const own_row &r, const own_arrays &own,
+                                            int k, int half) {
   const int rows = a.p.back.rows;
   copy_row_begin(own.state + ((k & 1) * HALVES + half) * rows + threadIdx.x,
                  saved(a, k, half, r.row, r.saved));
 }
 
 /* And the gradient of the output behind it. */
-__device__ __forceinline__ void fetch_output(const args &a, const own_row &r, const own_arrays &own, int t,
-                                             int half) {
+__device__ __forceinline__ void fetch_output(const args &a, const own_row &r, const own_arrays &own,
+                                             int t, int half) {
   if (r.out >= 0)
     copy_row_begin(own.d_output + half * a.p.back.rows + threadIdx.x,
                    a.d.d_output + ((int64_t)t * a.d.n_out + r.out) * a.d.batch +
                        first_column(a.p.back, half));
 }
 
-/* p_k of a row whose leak is too small to win it back from two states. Rare: kept out of the registers. */
+/* p_k of a row whose leak is too small to win it back from two states. Rare:
+ * kept out of the registers. */
 __device__ __noinline__ float4 proposal_again(const args &a, const own_row &r, int k, int half) {
   float4 z = make_float4(0, 0, 0, 0);
   const uint16_t *col = (const uint16_t *)a.d.near_in.col;
@@ -278,15 +145,17 @@ __device__ __noinline__ float4 proposal_again(const args &a, const own_row &r, i
     add_product(z, a.d.value[e], *(const float4 *)saved(a, k, half, col[e], first));
   }
   if (r.in >= 0)
-    z = z + *(const float4 *)(a.d.drive + ((int64_t)(k / a.d.microsteps) * a.d.n_in + r.in) * a.d.batch +
+    z = z + *(const float4 *)(a.d.drive +
+                              ((int64_t)(k / a.d.microsteps) * a.d.n_in + r.in) * a.d.batch +
                               first_column(a.p.back, half));
-  return make_float4(tanhf(z.x + r.bias), tanhf(z.y + r.bias), tanhf(z.z + r.bias), tanhf(z.w + r.bias));
+  return make_float4(tanhf(z.x + r.bias), tanhf(z.y + r.bias), tanhf(z.z + r.bias),
+                     tanhf(z.w + r.bias));
 }
 
-/* With g = dL/ds_{k+1}: q_k = g a (1 - p^2), db += q, da += g (p - s), dd += q, g = (1 - a) g. Microstep m of
- * character t. */
-__device__ __forceinline__ void element(const args &a, const own_row &r, const own_arrays &own, int k, int t,
-                                        int m, int half, float4 g) {
+/* With g = dL/ds_{k+1}: q_k = g a (1 - p^2), db += q, da += g (p - s), dd += q, g = (1 - a) g.
+ * Microstep m of character t. */
+__device__ __forceinline__ void element(const args &a, const own_row &r, const own_arrays &own,
+                                        int k, int t, int m, int half, float4 g) {
   const int rows = a.p.back.rows, at = half * rows + threadIdx.x, both = HALVES * rows;
   const float4 s = own.state[(k & 1) * both + at], after = own.state[(~k & 1) * both + at];
   const float keep = 1 - r.leak, back = 1 / r.leak;
@@ -294,10 +163,10 @@ __device__ __forceinline__ void element(const args &a, const own_row &r, const o
   float4 p = make_float4((after.x - keep * s.x) * back, (after.y - keep * s.y) * back,
                          (after.z - keep * s.z) * back, (after.w - keep * s.w) * back);
   if (r.leak < SMALL_LEAK) p = proposal_again(a, r, k, half);
-  const float4 slope = make_float4(fmaxf(0, 1 - p.x * p.x), fmaxf(0, 1 - p.y * p.y), fmaxf(0, 1 - p.z * p.z),
-                                   fmaxf(0, 1 - p.w * p.w));
-  const float4 q = make_float4(g.x * r.leak * slope.x, g.y * r.leak * slope.y, g.z * r.leak * slope.z,
-                               g.w * r.leak * slope.w);
+  const float4 slope = make_float4(fmaxf(0, 1 - p.x * p.x), fmaxf(0, 1 - p.y * p.y),
+                                   fmaxf(0, 1 - p.z * p.z), fmaxf(0, 1 - p.w * p.w));
+  const float4 q = make_float4(g.x * r.leak * slope.x, g.y * r.leak * slope.y,
+                               g.z * r.leak * slope.z, g.w * r.leak * slope.w);
   *(float4 *)(a.p.q + row_at(a, a.p.back, slice_of_block(a.p.back), k & 1, half,
                              block_of_slice(a.p.back) * rows + threadIdx.x)) = q;
   const float2 sums = own.sums[threadIdx.x];
@@ -308,22 +177,27 @@ __device__ __forceinline__ void element(const args &a, const own_row &r, const o
   const float4 d = m == a.d.microsteps - 1 ? q : q + own.d_drive[at];
   own.d_drive[at] = d;
   if (m == 0)
-    *(float4 *)(a.d.d_drive + ((int64_t)t * a.d.n_in + r.in) * a.d.batch + first_column(a.p.back, half)) = d;
+    *(float4 *)(a.d.d_drive + ((int64_t)t * a.d.n_in + r.in) * a.d.batch +
+                first_column(a.p.back, half)) = d;
 }
 
 /* q of the last microstep; needs no walk. */
-__device__ __forceinline__ void begin_backward(const args &a, const room &o, const own_arrays &own) {
+__device__ __forceinline__ void begin_backward(const args &a, const room &o,
+                                               const own_arrays &own) {
   if (threadIdx.x >= a.p.back.rows) return;
   const own_row &r = o.own[threadIdx.x];
   if (r.row < 0) return;
   const int K = a.d.steps * a.d.microsteps, t = a.d.steps - 1, m = a.d.microsteps - 1;
   for (int half = 0; half < HALVES; half++)
-    fetch_state(a, r, own, K, half), fetch_state(a, r, own, K - 1, half), fetch_output(a, r, own, t, half);
+    fetch_state(a, r, own, K, half), fetch_state(a, r, own, K - 1, half),
+        fetch_output(a, r, own, t, half);
   copy_rows_end();
-  for (int half = 0; half < HALVES; half++) element(a, r, own, K - 1, t, m, half, make_float4(0, 0, 0, 0));
+  for (int half = 0; half < HALVES; half++)
+    element(a, r, own, K - 1, t, m, half, make_float4(0, 0, 0, 0));
 }
 
-__device__ __forceinline__ void give_sums(const args &a, const own_arrays &own, const edges<true> &e) {
+__device__ __forceinline__ void give_sums(const args &a, const own_arrays &own,
+                                          const edges<true> &e) {
   const persist_tables &t = a.p.back;
   const int64_t warp = (int64_t)blockIdx.x * WALKERS + threadIdx.x / LANES;
   float *to = a.p.gradient + warp * SLOTS * LANES + threadIdx.x % LANES;
@@ -333,8 +207,8 @@ __device__ __forceinline__ void give_sums(const args &a, const own_arrays &own, 
     ((float2 *)a.p.row_sums)[(int64_t)blockIdx.x * t.rows + threadIdx.x] = own.sums[threadIdx.x];
 }
 
-__device__ __forceinline__ void backward_walkers(const args &a, const room &o, const own_arrays &own,
-                                                 signals &s) {
+__device__ __forceinline__ void backward_walkers(const args &a, const room &o,
+                                                 const own_arrays &own, signals &s) {
   const persist_tables &t = a.p.back;
   const int lane = threadIdx.x % LANES, warp = block_of_slice(t) * WALKERS + threadIdx.x / LANES;
   begin_backward(a, o, own);
@@ -345,7 +219,8 @@ __device__ __forceinline__ void backward_walkers(const args &a, const room &o, c
   load_edges(e, t, warp, lane, a.d.value);
   const bool owns = threadIdx.x < t.rows && o.own[threadIdx.x].row >= 0;
   int phase = 0;
-  for (int k = a.d.steps * a.d.microsteps - 1, c = a.d.steps - 1, m = a.d.microsteps - 1; k >= 0; k--) {
+  for (int k = a.d.steps * a.d.microsteps - 1, c = a.d.steps - 1, m = a.d.microsteps - 1; k >= 0;
+       k--) {
     if (--m < 0) m = a.d.microsteps - 1, c--;
 #pragma unroll 1
     for (int half = 0; half < HALVES; half++) {
@@ -358,13 +233,15 @@ __device__ __forceinline__ void backward_walkers(const args &a, const room &o, c
                  own.state + ((k & 1) * HALVES + half) * t.rows, o.lane_row + lane);
       walkers_meet();
       if (owns) {
-        const float4 g = own.g[half * t.rows + threadIdx.x] +
-                         add_pieces(o.sums, o.piece, o.first[threadIdx.x], o.first[threadIdx.x + 1]);
+        const float4 g =
+            own.g[half * t.rows + threadIdx.x] +
+            add_pieces(o.sums, o.piece, o.first[threadIdx.x], o.first[threadIdx.x + 1]);
         copy_rows_end();
         if (k > 0)
           element(a, o.own[threadIdx.x], own, k - 1, c, m, half, g);
         else
-          *(float4 *)(a.d.d_state + (int64_t)o.own[threadIdx.x].row * a.d.batch + first_column(t, half)) = g;
+          *(float4 *)(a.d.d_state + (int64_t)o.own[threadIdx.x].row * a.d.batch +
+                      first_column(t, half)) = g;
       }
       written(s, half);
       walkers_meet();
@@ -454,8 +331,8 @@ bool fits(void (*kernel)(args), int64_t room, int blocks) {
   cudaFuncAttributes use;
   CHECK_CUDA(cudaFuncGetAttributes(&use, (const void *)kernel));
   if (room + (int64_t)use.sharedSizeBytes > most) return false;
-  CHECK_CUDA(
-      cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)room));
+  CHECK_CUDA(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  (int)room));
   cudaLaunchAttribute attrs[2] = {};
   cudaLaunchConfig_t config = together(blocks, room, attrs);
   config.attrs = attrs + 1, config.numAttrs = 1;
@@ -479,7 +356,7 @@ void persist_backward(const recur_device *d, const persist_device *p) {
   launch(backward_kernel, t->blocks, backward_room(p), args{*d, *p});
   const int64_t n_slots = (int64_t)t->blocks * WALKERS * SLOTS * LANES;
   const int n_places = t->blocks * t->rows;
-  sum_slices<<<(unsigned)((n_slots + n_places + 255) / 256), 256, 0, gpu_stream()>>>(args{*d, *p}, n_slots,
-                                                                                     n_places);
+  sum_slices<<<(unsigned)((n_slots + n_places + 255) / 256), 256, 0, gpu_stream()>>>(
+      args{*d, *p}, n_slots, n_places);
   CHECK_CUDA(cudaGetLastError());
 }

@@ -1,5 +1,5 @@
-/* What both persistent kernels are made of: the walk over the edges of a lane, the meeting of a slice's
- * blocks, copies by the bulk engine. */
+/* What both persistent kernels are made of: the walk over the edges of a lane, the meeting of a
+ * slice's blocks, copies by the bulk engine. */
 #ifndef FASCICLE_RECUR_PERSIST_CUH
 #define FASCICLE_RECUR_PERSIST_CUH
 
@@ -8,8 +8,8 @@
 namespace persist {
 
 constexpr unsigned ALL = ~0u;
-constexpr int LANES = PERSIST_LANES, WALKERS = PERSIST_WALKERS, SLOTS = PERSIST_SLOTS, TURNS = SLOTS / 2,
-              WORDS = PERSIST_WORDS;
+constexpr int LANES = PERSIST_LANES, WALKERS = PERSIST_WALKERS, SLOTS = PERSIST_SLOTS,
+              TURNS = SLOTS / 2, WORDS = PERSIST_WORDS;
 constexpr int WALKING = WALKERS * LANES;         /* threads that walk edges and finish rows */
 constexpr int THREADS = WALKING + LANES;         /* and a warp that meets the other blocks */
 constexpr int HALVES = PERSIST_HALVES, HALF = 4; /* columns of a half slice */
@@ -56,7 +56,8 @@ __device__ __forceinline__ void walkers_meet() {
 
 __device__ __forceinline__ void signal_init(uint64_t *signal, int arrivals) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(signal)), "r"(arrivals)
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(signal)),
+               "r"(arrivals)
                : "memory");
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 #endif
@@ -64,9 +65,10 @@ __device__ __forceinline__ void signal_init(uint64_t *signal, int arrivals) {
 
 __device__ __forceinline__ void signal_expect(uint64_t *signal, uint32_t bytes) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(signal)),
-               "r"(bytes)
-               : "memory");
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(signal)),
+      "r"(bytes)
+      : "memory");
 #endif
 }
 
@@ -100,17 +102,19 @@ __device__ __forceinline__ void signal_wait(uint64_t *signal, uint32_t parity) {
 }
 
 /* To every block of the cluster, at the same place in each. */
-__device__ __forceinline__ void copy_in(void *to, const void *from, uint32_t bytes, uint64_t *signal) {
+__device__ __forceinline__ void copy_in(void *to, const void *from, uint32_t bytes,
+                                        uint64_t *signal) {
 #if __CUDA_ARCH__ >= 900
   if constexpr (CLUSTER > 1)
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-                 "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
-                 "l"(from), "r"(bytes), "r"(shared_address(signal)), "h"((uint16_t)((1 << CLUSTER) - 1))
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+        "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
+        "l"(from), "r"(bytes), "r"(shared_address(signal)), "h"((uint16_t)((1 << CLUSTER) - 1))
+        : "memory");
   else
     asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-            shared_address(to)),
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+            "r"(shared_address(to)),
         "l"(from), "r"(bytes), "r"(shared_address(signal))
         : "memory");
 #endif
@@ -124,7 +128,8 @@ __device__ __forceinline__ void engine_sees() {
 }
 
 __device__ __forceinline__ void copy_row_begin(float4 *to, const float *from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
+               : "memory");
 }
 
 __device__ __forceinline__ void copy_rows_end() {
@@ -162,8 +167,8 @@ template <bool BACK> struct edges {
 };
 
 template <bool BACK>
-__device__ __forceinline__ void load_edges(edges<BACK> &e, const persist_tables &t, int warp_of_slice,
-                                           int lane, const float *value) {
+__device__ __forceinline__ void load_edges(edges<BACK> &e, const persist_tables &t,
+                                           int warp_of_slice, int lane, const float *value) {
   const uint32_t *three = t.three + (int64_t)warp_of_slice * WORDS * LANES + lane,
                  *edge = t.edge + (int64_t)warp_of_slice * SLOTS * LANES + lane;
 #pragma unroll
@@ -176,13 +181,16 @@ __device__ __forceinline__ void load_edges(edges<BACK> &e, const persist_tables 
   }
 }
 
-/* The other end of an edge. Read where it is written, in this order, so that a turn's loads are on their way
- * while the turn before is added up; the word is hidden so that nothing made from it is kept in registers. */
-template <int SLOT> __device__ __forceinline__ float4 load_end(uint32_t x, uint32_t in_row, uint32_t &three) {
+/* The other end of an edge. Read where it is written, in this order, so that a turn's loads are
+ * on their way while the turn before is added up; the word is hidden so that nothing made from
+ * it is kept in registers. */
+template <int SLOT>
+__device__ __forceinline__ float4 load_end(uint32_t x, uint32_t in_row, uint32_t &three) {
   constexpr int TO = 7, BITS = PERSIST_BITS, SHIFT = SLOT % 3 * BITS; /* 8 classes of 16 bytes */
   constexpr uint32_t MASK = ((1u << BITS) - 1) << TO;
   asm volatile("" : "+r"(three));
-  const uint32_t at = ((SHIFT < TO ? three << (TO - SHIFT) : three >> (SHIFT - TO)) & MASK) | in_row;
+  const uint32_t at =
+      ((SHIFT < TO ? three << (TO - SHIFT) : three >> (SHIFT - TO)) & MASK) | in_row;
   float4 a;
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                : "=f"(a.x), "=f"(a.y), "=f"(a.z), "=f"(a.w)
@@ -227,11 +235,12 @@ __device__ __forceinline__ void walk_on(edges<BACK> &e, const ends_of_warp &ends
   }
 }
 
-/* One pass over the lane's edges: sums[stretch][lane] = sum of weight * x[place] over the lane's piece;
- * backward also gradient += x[place] . own, where own[] are the rows that the pieces belong to. */
+/* One pass over the lane's edges: sums[stretch][lane] = sum of weight * x[place] over
+ * the lane's piece; backward also gradient += x[place] . own, where own[] are the rows
+ * that the pieces belong to. */
 template <bool BACK>
-__device__ __forceinline__ void walk(edges<BACK> &e, const ends_of_warp &ends, const float4 *x, float4 *sums,
-                                     const float4 *own, const uint8_t *lane_row) {
+__device__ __forceinline__ void walk(edges<BACK> &e, const ends_of_warp &ends, const float4 *x,
+                                     float4 *sums, const float4 *own, const uint8_t *lane_row) {
   if (ends.n == 0) return;
   steps s;
   s.from = shared_address(x), s.in_row = threadIdx.x % PERSIST_CLASSES * (uint32_t)sizeof(float4);
@@ -247,7 +256,8 @@ __device__ __forceinline__ float4 add_four(const float4 *sums, uint2 at) {
   return (sums[at.x & 0xffff] + sums[at.x >> 16]) + (sums[at.y & 0xffff] + sums[at.y >> 16]);
 }
 
-__device__ __forceinline__ float4 add_pieces(const float4 *sums, const uint16_t *piece, int first, int end) {
+__device__ __forceinline__ float4 add_pieces(const float4 *sums, const uint16_t *piece, int first,
+                                             int end) {
   float4 z = make_float4(0, 0, 0, 0);
   for (int i = first; i < end; i++) {
     const uint4 at = ((const uint4 *)piece)[i];

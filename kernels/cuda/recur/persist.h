@@ -1,7 +1,8 @@
-/* The window of a small graph in one launch each way: every multiprocessor keeps a slice of 8 samples of the
- * whole state in shared memory and its share of the edges in registers (recur_persist_plan.h), and the
- * multiprocessors of a slice meet once a microstep. Needs sm_90, B a multiple of 8 and at most 32, and a
- * graph that fits; who uses it asks persist_open. No atomics on floats and fixed orders: the bits repeat. */
+/* The window of a small graph in one launch each way: every multiprocessor keeps a slice of 8
+ * samples of the whole state in shared memory and its share of the edges in registers
+ * (kernels/cuda/recur/persist_plan.h), and the multiprocessors of a slice meet once a microstep.
+ * Needs sm_90, B a multiple of 8 and at most 32, and a graph that fits; who uses it asks
+ * persist_open. No atomics on floats and fixed orders: the bits repeat. */
 #ifndef FASCICLE_RECUR_PERSIST_H
 #define FASCICLE_RECUR_PERSIST_H
 
@@ -38,7 +39,8 @@ struct persist_device {
   float *q;           /* [2][B / 4][places of back][4], by turns */
   float *gradient;    /* [slices][blocks][walkers][slots][lanes] of edges, one sum a slice */
   float *row_sums;    /* [slices][places of back][2] gradients of bias and leak */
-  uint32_t *arrivals; /* [slices][halves] of 128 bytes: blocks that have come to the meeting, counted up */
+  uint32_t *arrivals; /* [slices][halves] of 128 bytes: blocks that have come to the meeting,
+                         counted up */
   float *last;        /* [n_own][B] the state after the window, in the caller's order */
 };
 

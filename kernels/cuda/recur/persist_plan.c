@@ -4,10 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASSES = PERSIST_CLASSES, LANES = PERSIST_LANES, WALKERS = PERSIST_WALKERS, SLOTS = PERSIST_SLOTS };
+enum {
+  CLASSES = PERSIST_CLASSES,
+  LANES = PERSIST_LANES,
+  WALKERS = PERSIST_WALKERS,
+  SLOTS = PERSIST_SLOTS
+};
 enum { OF_CLASS = LANES / CLASSES, ROUND = PERSIST_ROUND };
 
-/* What the end of a stretch costs each lane, and one more piece, in slots; tried out on random graphs. */
+/* What the end of a stretch costs each lane, and one more piece, in slots;
+ * tried out on random graphs. */
 static const double END_SLOTS = 1, CUT_SLOTS = 4;
 
 /* ---- rows to blocks and places ---- */
@@ -44,14 +50,16 @@ static void deal(lidx n, const eidx *ptr, const struct persist_plan *p, int *blo
   mem_free(row), mem_free(load), mem_free(held);
 }
 
-/* The class of a row's place decides which lanes read it. Busiest row first, each takes the class that its
- * readers have met least, of those that its block has free: so a reader's runs become about equally long. */
+/* The class of a row's place decides which lanes read it. Busiest row first, each takes the
+ * class that its readers have met least, of those that its block has free: so a reader's runs
+ * become about equally long. */
 static void choose_places(lidx n, const struct persist_edges *readers, const int *block,
                           struct persist_plan *p) {
   struct sized *row = longest_first(n, readers->ptr);
   int *met = NEW_ZERO(int, (int64_t)n *CLASSES), *free = NEW(int, p->blocks *CLASSES);
   for (int b = 0; b < p->blocks; b++)
-    for (int at = b * p->rows; at < b * p->rows + CLASSES; at++) free[b * CLASSES + at % CLASSES] = at;
+    for (int at = b * p->rows; at < b * p->rows + CLASSES; at++)
+      free[b * CLASSES + at % CLASSES] = at;
   for (int at = 0; at < p->blocks * p->rows; at++) p->row_at[at] = -1;
   for (lidx i = 0; i < n; i++) {
     const lidx r = row[i].row;
@@ -84,11 +92,13 @@ struct block {
   uint32_t *edge;
   struct piece *piece[CLASSES];
   int n_pieces[CLASSES];
-  int n_stretches, turns, *length; /* before stretches are cut at the ends of warps; turns of all, of each */
-  int (*at)[CLASSES];              /* [n_stretches + 1] the pieces of each stretch */
+  int n_stretches, turns,
+      *length;        /* before stretches are cut at the ends of warps; turns of all, of each */
+  int (*at)[CLASSES]; /* [n_stretches + 1] the pieces of each stretch */
 };
 
-static void by_class(const struct persist_plan *p, int b, const struct persist_edges *walk, struct block *s) {
+static void by_class(const struct persist_plan *p, int b, const struct persist_edges *walk,
+                     struct block *s) {
   const eidx *ptr = walk->ptr;
   const lidx *row_at = p->row_at + b * p->rows;
   for (int i = 0; i < p->rows; i++)
@@ -98,7 +108,8 @@ static void by_class(const struct persist_plan *p, int b, const struct persist_e
   int *next = NEW(int, p->rows *CLASSES);
   memcpy(next, s->start, (size_t)p->rows * CLASSES * sizeof *next);
   for (int i = 0; i < p->rows; i++)
-    for (eidx e = row_at[i] < 0 ? 0 : ptr[row_at[i]]; row_at[i] >= 0 && e < ptr[row_at[i] + 1]; e++) {
+    for (eidx e = row_at[i] < 0 ? 0 : ptr[row_at[i]]; row_at[i] >= 0 && e < ptr[row_at[i] + 1];
+         e++) {
       const lidx place = p->place[walk->col[e]];
       const int at = next[i * CLASSES + place % CLASSES]++;
       s->place[at] = (uint16_t)place, s->edge[at] = walk->edge ? walk->edge[e] : (uint32_t)e;
@@ -124,8 +135,8 @@ static void whole_runs(const struct persist_plan *p, struct block *s) {
   }
 }
 
-/* Turns of a stretch of the longest pieces left, from `at` on of each class: what is longer is cut and comes
- * back as another piece. The best length places most edges for its cost in slots. */
+/* Turns of a stretch of the longest pieces left, from `at` on of each class: what is longer is cut
+ * and comes back as another piece. The best length places most edges for its cost in slots. */
 static int best_turns(const struct block *s, const int *at) {
   int best = 0;
   double most = 0;
@@ -145,7 +156,8 @@ static int best_turns(const struct block *s, const int *at) {
 /* What is left of a piece goes back among the pieces of its class, which stay in order. */
 static void put_back(struct block *s, int c, int from, struct piece rest) {
   int i = s->n_pieces[c]++;
-  for (; i > from && piece_order(&rest, &s->piece[c][i - 1]) < 0; i--) s->piece[c][i] = s->piece[c][i - 1];
+  for (; i > from && piece_order(&rest, &s->piece[c][i - 1]) < 0; i--)
+    s->piece[c][i] = s->piece[c][i - 1];
   s->piece[c][i] = rest;
 }
 
@@ -153,11 +165,13 @@ static void put_back(struct block *s, int c, int from, struct piece rest) {
 static void cut_pieces(struct block *s) {
   s->turns = 0, s->n_stretches = 0;
   memset(s->at[0], 0, sizeof *s->at);
-  for (int turns = best_turns(s, s->at[0]); turns > 0; turns = best_turns(s, s->at[s->n_stretches])) {
+  for (int turns = best_turns(s, s->at[0]); turns > 0;
+       turns = best_turns(s, s->at[s->n_stretches])) {
     const int *at = s->at[s->n_stretches];
     s->length[s->n_stretches++] = turns, s->turns += turns;
     for (int c = 0; c < CLASSES; c++) {
-      const int first = at[c], end = first + OF_CLASS < s->n_pieces[c] ? first + OF_CLASS : s->n_pieces[c];
+      const int first = at[c],
+                end = first + OF_CLASS < s->n_pieces[c] ? first + OF_CLASS : s->n_pieces[c];
       s->at[s->n_stretches][c] = end;
       for (int i = first; i < end; i++) {
         struct piece *piece = &s->piece[c][i];
@@ -196,12 +210,13 @@ static void place_stretch(struct layout *l, int stretch, int from, int to, int w
     if (from * 2 >= piece->n) continue;
     for (int e = from * 2; e < to * 2 && e < piece->n; e++) {
       const int slot = (turn - from) * 2 + e, at = piece->first + e;
-      p->three[(row_of_words + slot / 3) * LANES + lane] |= (uint32_t)(l->source->place[at] / CLASSES)
-                                                            << slot % 3 * PERSIST_BITS;
+      p->three[(row_of_words + slot / 3) * LANES + lane] |=
+          (uint32_t)(l->source->place[at] / CLASSES) << slot % 3 * PERSIST_BITS;
       p->edge[(row_of_slots + slot) * LANES + lane] = l->source->edge[at];
     }
     l->sum[l->n_sums++] = (struct sum){piece->row, c, 0, l->stretches * LANES + lane};
-    p->lane_row[((int64_t)l->block * p->stretches + l->stretches) * LANES + lane] = (uint8_t)piece->row;
+    p->lane_row[((int64_t)l->block * p->stretches + l->stretches) * LANES + lane] =
+        (uint8_t)piece->row;
   }
   uint32_t *ends = p->ends + ((int64_t)l->block * WALKERS + warp) * 4;
   const int last = turn + to - from - 1;
@@ -236,8 +251,9 @@ static int sum_order(const void *a, const void *b) {
   return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Rows one after another; within a row one sum of each class before the next of any, and neighbouring rows
- * begin with neighbouring classes, so that eight threads of neighbouring rows read from different banks. */
+/* Rows one after another; within a row one sum of each class before the next of any, and
+ * neighbouring rows begin with neighbouring classes, so that eight threads of neighbouring rows
+ * read from different banks. */
 static void sort_sums(struct layout *l, int rows) {
   int *seen = NEW_ZERO(int, rows *CLASSES);
   for (int i = 0; i < l->n_sums; i++) {
@@ -288,7 +304,8 @@ static void block_free(struct block *s) {
 }
 
 static void take_arrays(struct persist_plan *p) {
-  const int64_t warps = (int64_t)p->blocks * WALKERS, sums = (int64_t)p->blocks * p->stretches * LANES;
+  const int64_t warps = (int64_t)p->blocks * WALKERS,
+                sums = (int64_t)p->blocks * p->stretches * LANES;
   p->three = NEW_ZERO(uint32_t, warps * PERSIST_WORDS * LANES),
   p->edge = NEW(uint32_t, warps * SLOTS * LANES);
   memset(p->edge, 0xff, (size_t)warps * SLOTS * LANES * sizeof *p->edge);
@@ -297,7 +314,8 @@ static void take_arrays(struct persist_plan *p) {
   p->first = NEW_ZERO(uint16_t, (int64_t)p->blocks * (p->rows + 1));
 }
 
-/* The pieces of all blocks to lanes; then, once it is known how many rounds there are, the lists of sums. */
+/* The pieces of all blocks to lanes; then, once it is known how many rounds there
+ * are, the lists of sums. */
 static void lay_out(struct persist_plan *p, const struct block *s) {
   struct layout *l = NEW_ZERO(struct layout, p->blocks);
   for (int b = 0; b < p->blocks; b++) {
@@ -317,8 +335,8 @@ int persist_rows(lidx n, int blocks) {
   return rows <= PERSIST_MOST_ROWS && blocks * rows <= CLASSES << PERSIST_BITS ? (int)rows : 0;
 }
 
-bool persist_plan(lidx n, const struct persist_edges *walk, const struct persist_edges *readers, int blocks,
-                  struct persist_plan *p) {
+bool persist_plan(lidx n, const struct persist_edges *walk, const struct persist_edges *readers,
+                  int blocks, struct persist_plan *p) {
   *p = (struct persist_plan){.blocks = blocks, .rows = persist_rows(n, blocks)};
   if (n == 0 || p->rows == 0) return false;
   p->row_at = NEW(lidx, blocks * p->rows), p->place = NEW(lidx, n);

@@ -1,14 +1,16 @@
-/* Edges laid out for the persistent window kernels of recur_persist.cu. Host code, no CUDA.
+/* Edges laid out for the persistent window kernels of kernels/cuda/recur/persist.cu. Host code, no
+ * CUDA.
  *
- * A group of `blocks` multiprocessors works on one slice of 8 samples. Every block holds the slice's whole
- * state in shared memory and owns `rows` places: the rows that it walks. A lane keeps the weights and sources
- * of its edges in registers, two edges a turn. Lane l of a warp takes only edges whose other end has a place
- * = l modulo 8, so that eight lanes that read 16 bytes each never meet in a bank.
+ * A group of `blocks` multiprocessors works on one slice of 8 samples. Every block holds the
+ * slice's whole state in shared memory and owns `rows` places: the rows that it walks. A lane keeps
+ * the weights and sources of its edges in registers, two edges a turn. Lane l of a warp takes only
+ * edges whose other end has a place = l modulo 8, so that eight lanes that read 16 bytes each never
+ * meet in a bank.
  *
- * The edges of one row and class (place modulo 8) are a run, cut into pieces. Pieces of like length stand in
- * the 32 lanes of a stretch; a warp walks its stretches one after another, and at the end of each every lane
- * puts down the sum of its piece. Whoever finishes a row adds the sums of its pieces in the order given
- * here. */
+ * The edges of one row and class (place modulo 8) are a run, cut into pieces. Pieces of like length
+ * stand in the 32 lanes of a stretch; a warp walks its stretches one after another, and at the end
+ * of each every lane puts down the sum of its piece. Whoever finishes a row adds the sums of its
+ * pieces in the order given here. */
 #ifndef FASCICLE_RECUR_PERSIST_PLAN_H
 #define FASCICLE_RECUR_PERSIST_PLAN_H
 
@@ -31,17 +33,20 @@ struct persist_plan {
   int stretches;    /* of the block that has most */
   lidx *row_at;     /* [blocks][rows] the row at a place, -1 for none */
   lidx *place;      /* [n] of a row */
-  uint32_t *three;  /* [blocks][walkers][words][lanes] place / classes of three edges, 10 bits each */
-  uint32_t *edge;   /* [blocks][walkers][slots][lanes] position of an edge, or PERSIST_NO_EDGE */
-  uint32_t *ends; /* [blocks][walkers][4] turns that end a stretch, two words of bits; first stretch; turns */
+  uint32_t
+      *three;     /* [blocks][walkers][words][lanes] place / classes of three edges, 10 bits each */
+  uint32_t *edge; /* [blocks][walkers][slots][lanes] position of an edge, or PERSIST_NO_EDGE */
+  uint32_t *ends; /* [blocks][walkers][4] turns that end a stretch, two words of bits; first
+                     stretch; turns */
   uint8_t *lane_row; /* [blocks][stretches][lanes] row, counted in its block, of a lane's piece */
   int rounds;        /* of the block that has most: a row's sums are read eight at a time */
   uint16_t *first;   /* [blocks][rows + 1] rounds of each row */
-  uint16_t *piece;   /* [blocks][rounds][8] where a row's sums lie: stretch * lanes + lane, or stretches *
-                        lanes, a zero */
+  uint16_t *piece;   /* [blocks][rounds][8] where a row's sums lie: stretch * lanes + lane, or
+                        stretches *   lanes, a zero */
 };
 
-/* Rows of edges: those of row i are ptr[i] .. ptr[i + 1] - 1. edge: their positions, NULL for as they come.
+/* Rows of edges: those of row i are ptr[i] .. ptr[i + 1] - 1. edge: their positions, NULL for as
+ * they come.
  */
 struct persist_edges {
   const eidx *ptr;
@@ -52,10 +57,10 @@ struct persist_edges {
 /* Places of a block where n rows are shared by `blocks`; 0 where they are too many. */
 int persist_rows(lidx n, int blocks);
 
-/* Rows 0 .. n - 1 for `blocks` multiprocessors: `walk` has the edges of each row, `readers` the same edges by
- * their other end. False, and nothing to free, where they do not fit. */
-bool persist_plan(lidx n, const struct persist_edges *walk, const struct persist_edges *readers, int blocks,
-                  struct persist_plan *plan);
+/* Rows 0 .. n - 1 for `blocks` multiprocessors: `walk` has the edges of each row, `readers` the
+ * same edges by their other end. False, and nothing to free, where they do not fit. */
+bool persist_plan(lidx n, const struct persist_edges *walk, const struct persist_edges *readers,
+                  int blocks, struct persist_plan *plan);
 void persist_plan_free(struct persist_plan *plan);
 
 #endif

@@ -3,7 +3,8 @@
 
 enum { MOST_CHUNK = 256, BUSY_THREADS = 1024, LANE_CHUNK = 16 };
 
-int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape, enum recur_pass pass) {
+int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape,
+                enum recur_pass pass) {
   const int least = pass == RECUR_FORWARD ? 48 : 64;
   const eidx groups = (eidx)processors * BUSY_THREADS / shape.lanes;
   int chunk = least < LANE_CHUNK * shape.lanes ? least : LANE_CHUNK * shape.lanes;
@@ -32,8 +33,8 @@ static int64_t key_of(struct bin b, int most_share, int64_t most_rounds) {
 }
 
 /* Rows in the order of their keys: a counting sort, so that equal keys keep the order of rows. */
-static lidx *sorted_rows(const eidx *ptr, lidx first, lidx n_rows, struct recur_shape_on_device shape,
-                         int chunk) {
+static lidx *sorted_rows(const eidx *ptr, lidx first, lidx n_rows,
+                         struct recur_shape_on_device shape, int chunk) {
   struct bin most = {0, 0};
   for (lidx i = first; i < first + n_rows; i++) {
     const struct bin b = bin_of(ptr[i + 1] - ptr[i], shape, chunk);
@@ -57,7 +58,8 @@ struct recur_item *recur_plan(const eidx *ptr, const uint32_t *padded, lidx firs
   const int groups = RECUR_THREADS / shape.lanes;
   lidx *row = sorted_rows(ptr, first, n_rows, shape, chunk);
   int64_t n = 0;
-  for (lidx i = first; i < first + n_rows; i++) n += 1 << bin_of(ptr[i + 1] - ptr[i], shape, chunk).share;
+  for (lidx i = first; i < first + n_rows; i++)
+    n += 1 << bin_of(ptr[i + 1] - ptr[i], shape, chunk).share;
   *n_blocks = (int)((n + groups - 1) / groups);
   struct recur_item *item = NEW(struct recur_item, (int64_t)*n_blocks * groups);
   int64_t at = 0;

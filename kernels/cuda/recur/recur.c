@@ -1,6 +1,6 @@
-/* The recurrence on one GPU: what struct recur_backend promises, by the kernels of recur_forward.cu and
- * recur_backward.cu. A window
- * is captured once in a CUDA graph and replayed. */
+/* The recurrence on one GPU: what struct recur_backend promises, by the kernels of
+ * kernels/cuda/recur/forward.cu and kernels/cuda/recur/backward.cu. A window is captured once in a
+ * CUDA graph and replayed. */
 #include "kernels/cuda/gpu/gpu.h"
 #include "core/mem.h"
 #include "contract/recurrence.h"
@@ -29,7 +29,8 @@ static struct sizes sizes_of(const struct recur_net *net) {
   return (struct sizes){.own = g->n_own,
                         .edges = g->near.n_edges + g->far.n_edges,
                         .own_floats = g->n_own * B,
-                        .states = (net->want_gradient ? K + 1 : 2) * ((int64_t)g->n_own + g->n_halo) * B,
+                        .states =
+                            (net->want_gradient ? K + 1 : 2) * ((int64_t)g->n_own + g->n_halo) * B,
                         .in_floats = T * net->n_in * B,
                         .out_floats = T * net->n_out * B};
 }
@@ -42,8 +43,8 @@ static int64_t bytes(const struct recur_net *net) {
   const int64_t items = (int64_t)sizeof(struct recur_item) * (2 * n.own + n.edges / 64);
   const int64_t padded = n.edges + n.own * (RECUR_PAD - 1) / 2, half = sizeof(uint16_t);
   const int64_t line = recur_tables_shape(net).lines ? word : 0;
-  int64_t sum =
-      padded * (index + word + line) + n.edges * word + n.own * 8 * word + items + persist_bytes(net);
+  int64_t sum = padded * (index + word + line) + n.edges * word + n.own * 8 * word + items +
+                persist_bytes(net);
   if (net->mixed) sum += 2 * ((int64_t)g->n_own + g->n_halo) * net->shape.batch * half;
   sum += (n.states + n.in_floats + n.out_floats + (g->n_halo > 0 ? n.own_floats : 0)) * word;
   if (!net->want_gradient) return sum;
@@ -77,11 +78,13 @@ static void arrays_to_device(struct recur_device *d, const struct recur_net *net
 static struct status open(const struct recur_net *net, int n_threads, struct recur **state) {
   (void)n_threads;
   const struct graph *g = net->graph;
-  const int64_t places = recur_places(g->near.n_edges + g->far.n_edges, 2 * (int64_t)g->n_own + g->n_halo);
+  const int64_t places =
+      recur_places(g->near.n_edges + g->far.n_edges, 2 * (int64_t)g->n_own + g->n_halo);
   if (places > RECUR_MOST_EDGES)
-    return failure(EXIT_RUNTIME,
-                   "--device cuda: %lld edges on one GPU, at most about %u; use more ranks with --parts",
-                   (long long)(g->near.n_edges + g->far.n_edges), RECUR_MOST_EDGES);
+    return failure(
+        EXIT_RUNTIME,
+        "--device cuda: %lld edges on one GPU, at most about %u; use more ranks with --parts",
+        (long long)(g->near.n_edges + g->far.n_edges), RECUR_MOST_EDGES);
   struct recur *r = NEW_ZERO(struct recur, 1);
   r->want_gradient = net->want_gradient;
   r->d = (struct recur_device){.batch = net->shape.batch,
@@ -204,8 +207,8 @@ static void backward_end(struct recur *r) {
 
 /* ---- a split window, recorded ---- */
 
-/* The first pass runs as it is made, so that the transport can set up its connections; the second is
- * recorded, the rest are replays. */
+/* The first pass runs as it is made, so that the transport can set up its connections; the second
+ * is recorded, the rest are replays. */
 static bool replay(struct recur *r, enum recur_way way) {
   if (r->split[way]) {
     gpu_replay(r->split[way]);

@@ -45,7 +45,8 @@ static uint32_t *pad_rows(const eidx *ptr, lidx n, uint32_t *at) {
   return padded;
 }
 
-static void fill_columns(const eidx *ptr, lidx n, const uint32_t *padded, const lidx *col, lidx *to) {
+static void fill_columns(const eidx *ptr, lidx n, const uint32_t *padded, const lidx *col,
+                         lidx *to) {
   for (lidx i = 0; i < n; i++)
     for (eidx e = ptr[i]; e < ptr[i + 1]; e++) to[padded[i] + (e - ptr[i])] = col[e];
 }
@@ -61,7 +62,8 @@ static void *indices_to_device(const lidx *col, int64_t n, bool narrow) {
   return there;
 }
 
-static struct recur_rows rows_to_device(const struct csr *rows, eidx offset, const uint32_t *padded) {
+static struct recur_rows rows_to_device(const struct csr *rows, eidx offset,
+                                        const uint32_t *padded) {
   uint32_t *ptr = NEW(uint32_t, (int64_t)rows->n_rows + 1);
   for (lidx i = 0; i <= rows->n_rows; i++) ptr[i] = (uint32_t)(offset + rows->row_ptr[i]);
   const struct recur_rows there = {GPU_COPY_OF(uint32_t, ptr, (int64_t)rows->n_rows + 1),
@@ -94,8 +96,9 @@ static void mark_slots(struct recur_item *item, int64_t n, const struct recur_ne
   mem_free(has);
 }
 
-static struct recur_walk walk_to_device(const struct recur_net *net, const eidx *ptr, const uint32_t *padded,
-                                        lidx first, lidx n_rows, const void *col, bool narrow,
+static struct recur_walk walk_to_device(const struct recur_net *net, const eidx *ptr,
+                                        const uint32_t *padded, lidx first, lidx n_rows,
+                                        const void *col, bool narrow,
                                         struct recur_shape_on_device shape, int chunk) {
   struct recur_walk w = {.col = col, .narrow = narrow};
   struct recur_item *item = recur_plan(ptr, padded, first, n_rows, shape, chunk, &w.n_blocks);
@@ -168,7 +171,8 @@ static bool is_small(const struct graph *g) {
 }
 
 struct recur_shape_on_device recur_tables_shape(const struct recur_net *net) {
-  return recur_device_shape(net->shape.batch, net->mixed, is_small(net->graph), is_narrow(net->graph));
+  return recur_device_shape(net->shape.batch, net->mixed, is_small(net->graph),
+                            is_narrow(net->graph));
 }
 
 void recur_tables_make(struct recur_device *d, const struct recur_net *net) {

@@ -6,9 +6,9 @@
 
 namespace recur {
 
-/* How edges are read, once a microstep: single ones through the first cache, for neighbours come back for the
- * rest of the sector; several at once fill a sector and pass by it, so as not to push out states. STREAM:
- * they shall not push out states and gradients from the second cache either. */
+/* How edges are read, once a microstep: single ones through the first cache, for neighbours come
+ * back for the rest of the sector; several at once fill a sector and pass by it, so as not to push
+ * out states. STREAM: they shall not push out states and gradients from the second cache either. */
 enum reading { BY_ONE, BY_FEW, STREAM };
 
 __device__ __forceinline__ uint64_t evict_first() {
@@ -34,7 +34,8 @@ template <reading HOW, class WORD> __device__ __forceinline__ WORD load_word(con
 
 template <int EDGES> struct few_floats { float x[EDGES]; };
 
-template <int EDGES, reading HOW> __device__ __forceinline__ few_floats<EDGES> load_floats(const float *at) {
+template <int EDGES, reading HOW>
+__device__ __forceinline__ few_floats<EDGES> load_floats(const float *at) {
   typedef typename word_of<4 * EDGES>::type word;
   few_floats<EDGES> f;
   const word w = load_word<HOW>((const word *)at);
@@ -43,16 +44,18 @@ template <int EDGES, reading HOW> __device__ __forceinline__ few_floats<EDGES> l
   return f;
 }
 
-/* at[] += f. Each edge has one owner, who adds once in a launch, so the order of additions is fixed whoever
- * does them: from sm_90 on the second cache, and the old values need not travel. */
-template <int EDGES> __device__ __forceinline__ void add_floats(float *at, const few_floats<EDGES> &f) {
+/* at[] += f. Each edge has one owner, who adds once in a launch, so the order of additions is fixed
+ * whoever does them: from sm_90 on the second cache, and the old values need not travel. */
+template <int EDGES>
+__device__ __forceinline__ void add_floats(float *at, const few_floats<EDGES> &f) {
 #if __CUDA_ARCH__ >= 900
   if constexpr (EDGES == 4)
-    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at), "f"(f.x[0]), "f"(f.x[1]),
-                 "f"(f.x[2]), "f"(f.x[3])
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at), "f"(f.x[0]),
+                 "f"(f.x[1]), "f"(f.x[2]), "f"(f.x[3])
                  : "memory");
   else if constexpr (EDGES == 2)
-    asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(at), "f"(f.x[0]), "f"(f.x[1]) : "memory");
+    asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(at), "f"(f.x[0]), "f"(f.x[1])
+                 : "memory");
   else
     asm volatile("red.global.add.f32 [%0], %1;" ::"l"(at), "f"(f.x[0]) : "memory");
 #else
@@ -86,9 +89,9 @@ __device__ __forceinline__ few_columns<EDGES> load_columns(const uint16_t *at) {
   return f;
 }
 
-/* Edges in lines of 128 bytes: RECUR_PAD columns, then their values, so that the second cache is asked once
- * for both. For groups of four lanes that load four edges each: two neighbouring groups together read the
- * line of the one, then that of the other. */
+/* Edges in lines of 128 bytes: RECUR_PAD columns, then their values, so that the second cache is
+ * asked once for both. For groups of four lanes that load four edges each: two neighbouring groups
+ * together read the line of the one, then that of the other. */
 template <class L, class INDEX>
 constexpr bool in_lines = sizeof(INDEX) == 4 && L::G == 4 && L::ROUND == RECUR_PAD && !L::MASK;
 
@@ -101,8 +104,9 @@ template <bool LINES> __device__ __forceinline__ int64_t edge_place(uint32_t e) 
 template <class L, class INDEX, class T> struct walk {
   const INDEX *col;
   const float *value;
-  uint32_t row_end, at, stride; /* first edge of the coming round that this lane loads; from round to round */
-  int rounds;                   /* of the warp's longest group */
+  uint32_t row_end, at,
+      stride; /* first edge of the coming round that this lane loads; from round to round */
+  int rounds; /* of the warp's longest group */
   few_columns<L::EDGES> next;
   few_floats<L::EDGES> next_value; /* only where edges stand in lines */
 
@@ -143,8 +147,8 @@ template <class L, class INDEX, class T> struct walk {
 
   /* acc += sum_e v_e x[col_e]; with GRADIENT also gradient_e += x[col_e] . own */
   template <bool GRADIENT>
-  __device__ __forceinline__ void run(const T *x, columns c, int lane, const piece<L> &own, float *gradient,
-                                      piece<L> &acc) {
+  __device__ __forceinline__ void run(const T *x, columns c, int lane, const piece<L> &own,
+                                      float *gradient, piece<L> &acc) {
     const T *const mine = lane_share<L>(x, lane, c);
     for (int t = 0; t < rounds; t++) {
       const few_columns<L::EDGES> now = next;
@@ -168,8 +172,8 @@ template <class L, class INDEX, class T> struct walk {
   }
 
 private:
-  /* A pair of groups reads the line of its first, then that of its second. Each lane then has columns of its
-   * own group's edges and values of the other's, which change hands. */
+  /* A pair of groups reads the line of its first, then that of its second. Each lane then has
+   * columns of its own group's edges and values of the other's, which change hands. */
   __device__ __forceinline__ void fetch_lines() {
     const bool second = threadIdx.x & L::G, any = ours(at);
     const uint32_t other = __shfl_xor_sync(ALL, any ? at : RECUR_NO_EDGE, L::G);
@@ -191,22 +195,26 @@ private:
     }
   }
 
-  /* Turn h of a round: of each lane's edges the LOADS from h LOADS on, or of every SHAREDth lane one. */
+  /* Turn h of a round: of each lane's edges the LOADS from h LOADS on, or of
+   * every SHAREDth lane one. */
   template <bool GRADIENT>
-  static __device__ __forceinline__ void
-  turn(int h, const few_columns<L::EDGES> &now, const few_floats<L::EDGES> &v, few_floats<L::EDGES> &dv,
-       const T *mine, columns c, int lane, const piece<L> &own, piece<L> &acc) {
+  static __device__ __forceinline__ void turn(int h, const few_columns<L::EDGES> &now,
+                                              const few_floats<L::EDGES> &v,
+                                              few_floats<L::EDGES> &dv, const T *mine, columns c,
+                                              int lane, const piece<L> &own, piece<L> &acc) {
     const int slot = h / L::SHARED * L::LOADS, share = h % L::SHARED;
     fetched<L, T> in[L::TURN];
 #pragma unroll
     for (int u = 0; u < L::TURN; u++) {
-      const int from = __shfl_sync(ALL, now.x[slot + u % L::LOADS], u / L::LOADS * L::SHARED + share, L::G);
+      const int from =
+          __shfl_sync(ALL, now.x[slot + u % L::LOADS], u / L::LOADS * L::SHARED + share, L::G);
       if (from >= 0) in[u].read(mine, from, lane, c);
     }
     float dot[L::TURN];
 #pragma unroll
     for (int u = 0; u < L::TURN; u++) {
-      const float w = __shfl_sync(ALL, v.x[slot + u % L::LOADS], u / L::LOADS * L::SHARED + share, L::G);
+      const float w =
+          __shfl_sync(ALL, v.x[slot + u % L::LOADS], u / L::LOADS * L::SHARED + share, L::G);
       dot[u] = 0;
 #pragma unroll
       for (int i = 0; i < L::N; i++) {
@@ -223,9 +231,9 @@ private:
   }
 };
 
-/* Adds up what the groups of a row have, in a fixed order: by lanes, then by warps through shared memory.
- * True for the threads that hold the whole sum and go on with the row; all lanes of their warps then stay
- * together. */
+/* Adds up what the groups of a row have, in a fixed order: by lanes, then by warps through shared
+ * memory. True for the threads that hold the whole sum and go on with the row; all lanes of their
+ * warps then stay together. */
 template <class L>
 __device__ __forceinline__ bool gather_groups(const recur_item &item, int most_shared, int lane,
                                               piece<L> &acc) {

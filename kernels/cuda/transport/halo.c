@@ -11,8 +11,8 @@ void halo_device_free(struct halo_device **list) {
   *list = NULL;
 }
 
-struct halo_device *halo_device_of(struct halo_device **list, const struct halo *h, size_t row_bytes,
-                                   bool packs) {
+struct halo_device *halo_device_of(struct halo_device **list, const struct halo *h,
+                                   size_t row_bytes, bool packs) {
   for (struct halo_device *d = *list; d; d = d->next)
     if (d->of == h->id && d->row_bytes == row_bytes) return d;
   struct halo_device *d = NEW_ZERO(struct halo_device, 1);

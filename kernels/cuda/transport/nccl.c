@@ -1,7 +1,7 @@
-/* Rows in device memory through NCCL, one rank a GPU. Halo rows travel on a stream of their own beside the
- * work on own rows; begin and end only order the two streams by events, the host never waits. Sums are formed
- * in rank order by sending every rank its segment of all others: as many bytes as a ring all-reduce, and the
- * same bits on every run. */
+/* Rows in device memory through NCCL, one rank a GPU. Halo rows travel on a stream of their own
+ * beside the work on own rows; begin and end only order the two streams by events, the host never
+ * waits. Sums are formed in rank order by sending every rank its segment of all others: as many
+ * bytes as a ring all-reduce, and the same bits on every run. */
 #include "kernels/interface/backends.h"
 #include "kernels/cuda/gpu/gpu.h"
 #include "halo.h"
@@ -21,13 +21,15 @@ struct nccl_state {
   cudaStream_t stream;
   cudaEvent_t ready, done; /* own rows may be read; halo rows have arrived */
   struct halo_device *halo;
-  struct peer_link *peer; /* halo rows go this way where all ranks are on one host; NULL: through NCCL */
-  float *segment;         /* [size][segment_floats] */
+  struct peer_link
+      *peer;      /* halo rows go this way where all ranks are on one host; NULL: through NCCL */
+  float *segment; /* [size][segment_floats] */
   int64_t segment_floats;
   struct nccl_watch watch;
 };
 
-static void check_nccl_at(const char *file, int line, ncclResult_t code, const char *call, ncclComm_t comm) {
+static void check_nccl_at(const char *file, int line, ncclResult_t code, const char *call,
+                          ncclComm_t comm) {
   if (code == ncclSuccess || code == ncclInProgress) return;
   nccl_messages_flush();
   die_at(file, line, EXIT_RUNTIME, "NCCL: %s in '%s': %s (%s)", call, watchdog_place(),
@@ -71,10 +73,9 @@ static struct status open_peer(struct comm *comm) {
   struct nccl_state *s = comm->via_state;
   if (comm->size > 1) s->peer = peer_open(comm);
   if (s->peer || comm->size == 1) return fine();
-  return failure(
-      EXIT_DEVICE,
-      "--transport peer: the ranks' GPUs cannot map each other's memory (all must be on one host and "
-      "linked); use --transport nccl");
+  return failure(EXIT_DEVICE, "--transport peer: the ranks' GPUs cannot map each other's memory "
+                              "(all must be on one host and "
+                              "linked); use --transport nccl");
 }
 
 static struct status open_near(struct comm *comm) {
@@ -119,9 +120,11 @@ static void wait_for_arrival(struct nccl_state *s) {
   CHECK_CUDA(cudaStreamWaitEvent(gpu_stream(), s->done, 0));
 }
 
-static void send_run(struct nccl_state *s, const void *from, eidx rows, size_t row_bytes, int peer) {
+static void send_run(struct nccl_state *s, const void *from, eidx rows, size_t row_bytes,
+                     int peer) {
   if (rows > 0)
-    CHECK_NCCL(s->nccl, ncclSend(from, (size_t)rows * row_bytes, ncclChar, peer, s->nccl, s->stream));
+    CHECK_NCCL(s->nccl,
+               ncclSend(from, (size_t)rows * row_bytes, ncclChar, peer, s->nccl, s->stream));
 }
 
 static void receive_run(struct nccl_state *s, void *to, eidx rows, size_t row_bytes, int peer) {
@@ -147,10 +150,10 @@ static void exchange_begin(const struct comm *comm, const struct halo *h, void *
   }
   CHECK_NCCL(s->nccl, ncclGroupStart());
   for (int p = 0; p < h->n_peers; p++) {
-    send_run(s, halo_rows_for(h, p, rows, packed, row_bytes), h->send_ptr[p + 1] - h->send_ptr[p], row_bytes,
-             h->peer[p]);
-    receive_run(s, halo_rows + (size_t)h->recv_ptr[p] * row_bytes, h->recv_ptr[p + 1] - h->recv_ptr[p],
-                row_bytes, h->peer[p]);
+    send_run(s, halo_rows_for(h, p, rows, packed, row_bytes), h->send_ptr[p + 1] - h->send_ptr[p],
+             row_bytes, h->peer[p]);
+    receive_run(s, halo_rows + (size_t)h->recv_ptr[p] * row_bytes,
+                h->recv_ptr[p + 1] - h->recv_ptr[p], row_bytes, h->peer[p]);
   }
   CHECK_NCCL(s->nccl, ncclGroupEnd());
   arrived(s);
@@ -160,7 +163,8 @@ static void exchange_end(const struct comm *comm, const struct halo *h) {
   if (h->n_peers > 0) wait_for_arrival(comm->via_state);
 }
 
-static void reduce_begin(const struct comm *comm, const struct halo *h, float *rows, lidx n_own, int width) {
+static void reduce_begin(const struct comm *comm, const struct halo *h, float *rows, lidx n_own,
+                         int width) {
   struct nccl_state *s = comm->via_state;
   if (h->n_peers == 0 && !s->peer) return;
   const size_t row_bytes = (size_t)width * sizeof(float);
@@ -180,8 +184,8 @@ static void reduce_begin(const struct comm *comm, const struct halo *h, float *r
   for (int p = 0; p < h->n_peers; p++) {
     send_run(s, halo_rows + (size_t)h->recv_ptr[p] * row_bytes, h->recv_ptr[p + 1] - h->recv_ptr[p],
              row_bytes, h->peer[p]);
-    receive_run(s, in + (size_t)h->send_ptr[p] * row_bytes, h->send_ptr[p + 1] - h->send_ptr[p], row_bytes,
-                h->peer[p]);
+    receive_run(s, in + (size_t)h->send_ptr[p] * row_bytes, h->send_ptr[p + 1] - h->send_ptr[p],
+                row_bytes, h->peer[p]);
   }
   CHECK_NCCL(s->nccl, ncclGroupEnd());
   arrived(s);
@@ -191,7 +195,8 @@ static void reduce_end(const struct comm *comm, const struct halo *h, float *row
   if (h->n_peers == 0) return;
   struct nccl_state *s = comm->via_state;
   wait_for_arrival(s);
-  halo_device_add(halo_device_of(&s->halo, h, (size_t)width * sizeof(float), false), h, rows, width);
+  halo_device_add(halo_device_of(&s->halo, h, (size_t)width * sizeof(float), false), h, rows,
+                  width);
 }
 
 /* ---- sums ---- */
@@ -236,8 +241,8 @@ static void sum(const struct comm *comm, float *x, int64_t n) {
 }
 
 /* Small lists in host memory: MPI carries them. */
-static void gather(const struct comm *comm, const void *mine, int64_t bytes, void *all, int64_t capacity,
-                   int64_t *sizes) {
+static void gather(const struct comm *comm, const void *mine, int64_t bytes, void *all,
+                   int64_t capacity, int64_t *sizes) {
   transport_mpi.gather(comm, mine, bytes, all, capacity, sizes);
 }
 

@@ -1,5 +1,5 @@
-/* NCCL takes the name of a file: it gets that of a pipe, which a thread reads line by line. Opening stderr
- * itself by name would cut off a log file that it leads to. */
+/* NCCL takes the name of a file: it gets that of a pipe, which a thread reads line by line. Opening
+ * stderr itself by name would cut off a log file that it leads to. */
 #include "nccl_messages.h"
 #include "core/comm.h"
 #include "core/fail.h"
@@ -47,7 +47,8 @@ void nccl_messages_start(void) {
   asked |= getenv("NCCL_DEBUG") != NULL && reading < 0;
   setenv("NCCL_DEBUG", "WARN", 0);
   if (reading >= 0 || getenv("NCCL_DEBUG_FILE") || pipe(end)) return;
-  reading = end[0]; /* the other end stays open, so that the pipe is there when NCCL opens it by name */
+  reading =
+      end[0]; /* the other end stays open, so that the pipe is there when NCCL opens it by name */
   snprintf(name, sizeof name, "/proc/self/fd/%d", end[1]);
   setenv("NCCL_DEBUG_FILE", name, 1);
   if (pthread_create(&thread, NULL, tell, NULL))

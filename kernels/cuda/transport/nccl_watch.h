@@ -1,5 +1,5 @@
-/* A look at NCCL's asynchronous errors. An exchange that fails beside us leaves its kernels waiting for ever:
- * the job must end with one line that names rank, host and phase, not stall. */
+/* A look at NCCL's asynchronous errors. An exchange that fails beside us leaves its kernels waiting
+ * for ever: the job must end with one line that names rank, host and phase, not stall. */
 #ifndef FASCICLE_NCCL_WATCH_H
 #define FASCICLE_NCCL_WATCH_H
 
@@ -13,8 +13,8 @@ struct nccl_watch {
   atomic_bool closing;
 };
 
-/* Asks twice a second until nccl_watch_stop; ends the job (EXIT_RUNTIME) at the first error. The struct stays
- * where it is meanwhile. */
+/* Asks twice a second until nccl_watch_stop; ends the job (EXIT_RUNTIME) at the first error. The
+ * struct stays where it is meanwhile. */
 void nccl_watch_start(struct nccl_watch *watch, ncclComm_t comm);
 void nccl_watch_stop(struct nccl_watch *watch);
 

@@ -13,9 +13,10 @@ struct peer_map {
   const void *array; /* that holds it, as gpu_zero gave it */
   size_t bytes;      /* to the end of the allocation */
   uint64_t id;       /* of the allocation: an address may come back, an id does not */
-  int64_t stride;    /* ours, between arrays that follow each other in the allocation; 0: there is one */
-  char **theirs;     /* [size] */
-  void **opened;     /* [size] bases to close; NULL for our own */
+  int64_t
+      stride; /* ours, between arrays that follow each other in the allocation; 0: there is one */
+  char **theirs; /* [size] */
+  void **opened; /* [size] bases to close; NULL for our own */
   int64_t *their_stride;
 };
 
@@ -25,10 +26,11 @@ struct peer_link {
   uint32_t **remote; /* on the device: [FLAGS][size] our place among the flags of each rank */
   int n_maps;
   struct peer_map map[MOST_MAPS];
-  int64_t of;                       /* id of the halo that the rest is about */
-  bool serves;                      /* every rank has rows and sends some */
-  int64_t *their_recv, *their_send; /* [size] first halo row, first row in send order, of ours at each rank */
-  int64_t *their_own;               /* [size] own rows of each rank */
+  int64_t of;  /* id of the halo that the rest is about */
+  bool serves; /* every rank has rows and sends some */
+  int64_t *their_recv,
+      *their_send;    /* [size] first halo row, first row in send order, of ours at each rank */
+  int64_t *their_own; /* [size] own rows of each rank */
 };
 
 /* ---- mapping ---- */
@@ -39,11 +41,13 @@ struct handle {
   int32_t good, empty; /* empty: this rank has no such array */
 };
 
-/* A function of the driver, found at run time so that the program starts where there is no driver. */
+/* A function of the driver, found at run time so that the program starts
+ * where there is no driver. */
 static void *driver_call(const char *name) {
   void *entry = NULL;
   enum cudaDriverEntryPointQueryResult found;
-  const cudaError_t code = cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found);
+  const cudaError_t code =
+      cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found);
   return code == cudaSuccess && found == cudaDriverEntryPointSuccess ? entry : NULL;
 }
 
@@ -57,16 +61,19 @@ static bool allocation_of(const void *at, char **base, size_t *size) {
   return true;
 }
 
-/* Its id, 0 of no memory; false when the driver has no function for it. Without an id memory that came back
- * at an address would be taken for what was there before. */
+/* Its id, 0 of no memory; false when the driver has no function for it. Without an id memory that
+ * came back at an address would be taken for what was there before. */
 static bool allocation_id(const void *at, uint64_t *id) {
   enum { BUFFER_ID = 7 }; /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
   typedef int attribute_of(void *, int, unsigned long long);
   unsigned long long found = 0;
   static attribute_of *attribute;
   if (!attribute) attribute = (attribute_of *)(uintptr_t)driver_call("cuPointerGetAttribute");
-  const int code = attribute && at ? attribute(&found, BUFFER_ID, (unsigned long long)(uintptr_t)at) : 0;
-  if (code) DIE(EXIT_RUNTIME, "cuPointerGetAttribute: the driver gives no id of our memory: error %d", code);
+  const int code =
+      attribute && at ? attribute(&found, BUFFER_ID, (unsigned long long)(uintptr_t)at) : 0;
+  if (code)
+    DIE(EXIT_RUNTIME, "cuPointerGetAttribute: the driver gives no id of our memory: error %d",
+        code);
   *id = found;
   return attribute != NULL;
 }
@@ -79,7 +86,8 @@ static bool same_host(const struct comm *comm) {
   return same;
 }
 
-/* Collective: map everyone's array at the place of `at`. False, on every rank, when that cannot be done. */
+/* Collective: map everyone's array at the place of `at`. False, on every rank,
+ * when that cannot be done. */
 static bool map_array(const struct comm *comm, void *at, int64_t stride, struct peer_map *m) {
   struct handle mine = {.stride = stride}, *all = NEW_ZERO(struct handle, comm->size);
   char *base = NULL;
@@ -106,7 +114,8 @@ static bool map_array(const struct comm *comm, void *at, int64_t stride, struct 
     m->theirs[r] = at;
     m->their_stride[r] = all[r].stride;
     if (r == comm->rank || !good || all[r].empty) continue;
-    good &= cudaIpcOpenMemHandle(&m->opened[r], all[r].memory, cudaIpcMemLazyEnablePeerAccess) == cudaSuccess;
+    good &= cudaIpcOpenMemHandle(&m->opened[r], all[r].memory, cudaIpcMemLazyEnablePeerAccess) ==
+            cudaSuccess;
     m->theirs[r] = (char *)m->opened[r] + all[r].offset;
   }
   cudaGetLastError(); /* a refusal is an answer here, not an error */
@@ -175,10 +184,11 @@ static void drop_freed(struct peer_link *l, const struct comm *comm, cudaStream_
   l->n_maps = kept;
 }
 
-/* The map that holds `at`, made on first use. Arrays of one allocation follow each other at `stride` bytes.
+/* The map that holds `at`, made on first use. Arrays of one allocation follow each other at
+ * `stride` bytes.
  */
-static const struct peer_map *map_of(struct peer_link *l, const struct comm *comm, void *at, int64_t stride,
-                                     cudaStream_t stream) {
+static const struct peer_map *map_of(struct peer_link *l, const struct comm *comm, void *at,
+                                     int64_t stride, cudaStream_t stream) {
   uint64_t id;
   allocation_id(at, &id); /* told before, or there were no maps */
   for (int i = 0; i < l->n_maps; i++) {
@@ -186,7 +196,8 @@ static const struct peer_map *map_of(struct peer_link *l, const struct comm *com
     if ((char *)at >= m->mine && (char *)at < m->mine + m->bytes && m->id == id) return m;
   }
   drop_freed(l, comm, stream);
-  if (l->n_maps == MOST_MAPS) DIE(EXIT_RUNTIME, "more than %d arrays travel between the GPUs", MOST_MAPS);
+  if (l->n_maps == MOST_MAPS)
+    DIE(EXIT_RUNTIME, "more than %d arrays travel between the GPUs", MOST_MAPS);
   struct peer_map *m = &l->map[l->n_maps++];
   if (!map_array(comm, at, stride, m))
     DIE(EXIT_RUNTIME, "a GPU's memory cannot be mapped by the other ranks of this host");
@@ -201,9 +212,10 @@ static char *array_of(const struct peer_map *m, const void *at, int r) {
 
 /* ---- places ---- */
 
-/* Where our rows go: each rank tells every other where that one's rows stand in its halo and in its send
- * order. */
-static void learn_places(struct peer_link *l, const struct comm *comm, const struct halo *h, lidx n_own) {
+/* Where our rows go: each rank tells every other where that one's rows stand in its halo
+ * and in its send order. */
+static void learn_places(struct peer_link *l, const struct comm *comm, const struct halo *h,
+                         lidx n_own) {
   if (l->of == h->id) return;
   const int n = comm->size;
   int64_t *mine = NEW_ZERO(int64_t, 2 * n + 2), *all = NEW(int64_t, (int64_t)n * (2 * n + 2));
@@ -241,7 +253,8 @@ void peer_make_ready(struct peer_link *l, cudaStream_t stream) {
 
 static void copy(void *to, const void *from, eidx rows, size_t row_bytes, cudaStream_t stream) {
   if (rows > 0)
-    CHECK_CUDA(cudaMemcpyAsync(to, from, (size_t)rows * row_bytes, cudaMemcpyDeviceToDevice, stream));
+    CHECK_CUDA(
+        cudaMemcpyAsync(to, from, (size_t)rows * row_bytes, cudaMemcpyDeviceToDevice, stream));
 }
 
 void peer_send_rows(struct peer_link *l, const struct comm *comm, const struct halo *h, void *rows,
@@ -251,21 +264,22 @@ void peer_send_rows(struct peer_link *l, const struct comm *comm, const struct h
   for (int p = 0; p < h->n_peers; p++) {
     const int r = h->peer[p];
     copy(array_of(m, rows, r) + (size_t)(l->their_own[r] + l->their_recv[r]) * row_bytes,
-         halo_rows_for(h, p, rows, packed, row_bytes), h->send_ptr[p + 1] - h->send_ptr[p], row_bytes,
-         stream);
+         halo_rows_for(h, p, rows, packed, row_bytes), h->send_ptr[p + 1] - h->send_ptr[p],
+         row_bytes, stream);
   }
   meet(l, THERE, stream);
 }
 
-void peer_send_gradients(struct peer_link *l, const struct comm *comm, const struct halo *h, const void *rows,
-                         lidx n_own, size_t row_bytes, void *arrived, cudaStream_t stream) {
+void peer_send_gradients(struct peer_link *l, const struct comm *comm, const struct halo *h,
+                         const void *rows, lidx n_own, size_t row_bytes, void *arrived,
+                         cudaStream_t stream) {
   const struct peer_map *m = map_of(l, comm, arrived, 0, stream);
   const char *halo_rows = (const char *)rows + (size_t)n_own * row_bytes;
   for (int p = 0; p < h->n_peers; p++) {
     const int r = h->peer[p];
     copy(array_of(m, arrived, r) + (size_t)l->their_send[r] * row_bytes,
-         halo_rows + (size_t)h->recv_ptr[p] * row_bytes, h->recv_ptr[p + 1] - h->recv_ptr[p], row_bytes,
-         stream);
+         halo_rows + (size_t)h->recv_ptr[p] * row_bytes, h->recv_ptr[p + 1] - h->recv_ptr[p],
+         row_bytes, stream);
   }
   meet(l, THERE, stream);
 }

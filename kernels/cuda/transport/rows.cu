@@ -10,22 +10,24 @@ static unsigned blocks_for(int64_t n) {
 }
 
 template <class WORD>
-static __global__ void pack(const WORD *rows, const int32_t *row, int64_t n, int64_t words, WORD *packed) {
+static __global__ void pack(const WORD *rows, const int32_t *row, int64_t n, int64_t words,
+                            WORD *packed) {
   const int64_t at = blockIdx.x * (int64_t)THREADS + threadIdx.x;
   if (at >= n * words) return;
   const int64_t i = at / words;
   packed[at] = rows[row[i] * words + at - i * words];
 }
 
-static __global__ void add(float *rows, const int32_t *row, int64_t n, int64_t width, const float *arrived) {
+static __global__ void add(float *rows, const int32_t *row, int64_t n, int64_t width,
+                           const float *arrived) {
   const int64_t at = blockIdx.x * (int64_t)THREADS + threadIdx.x;
   if (at >= n * width) return;
   const int64_t i = at / width;
   rows[row[i] * width + at - i * width] += arrived[at];
 }
 
-static __global__ void sum_parts(const float *parts, int n_parts, int64_t stride, int own, int64_t n,
-                                 float *x) {
+static __global__ void sum_parts(const float *parts, int n_parts, int64_t stride, int own,
+                                 int64_t n, float *x) {
   const int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x;
   if (i >= n) return;
   const float mine = x[i];
@@ -35,9 +37,10 @@ static __global__ void sum_parts(const float *parts, int n_parts, int64_t stride
 }
 
 template <class WORD>
-static void pack_as(cudaStream_t stream, const void *rows, const int32_t *row, int64_t n, int64_t words,
-                    void *packed) {
-  pack<<<blocks_for(n * words), THREADS, 0, stream>>>((const WORD *)rows, row, n, words, (WORD *)packed);
+static void pack_as(cudaStream_t stream, const void *rows, const int32_t *row, int64_t n,
+                    int64_t words, void *packed) {
+  pack<<<blocks_for(n * words), THREADS, 0, stream>>>((const WORD *)rows, row, n, words,
+                                                      (WORD *)packed);
   CHECK_CUDA(cudaGetLastError());
 }
 
@@ -58,8 +61,8 @@ void rows_add(cudaStream_t stream, float *rows, const int32_t *row, int64_t n, i
   CHECK_CUDA(cudaGetLastError());
 }
 
-void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stride, int own, int64_t n,
-              float *x) {
+void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stride, int own,
+              int64_t n, float *x) {
   if (n == 0) return;
   sum_parts<<<blocks_for(n), THREADS, 0, stream>>>(parts, n_parts, stride, own, n, x);
   CHECK_CUDA(cudaGetLastError());

@@ -1,5 +1,5 @@
-/* Rows of state arrays on their way between ranks: packed, added, summed. Launchers on a given stream; sizes
- * of 0 are skipped. */
+/* Rows of state arrays on their way between ranks: packed, added, summed. Launchers on a given
+ * stream; sizes of 0 are skipped. */
 #ifndef FASCICLE_ROWS_DEVICE_H
 #define FASCICLE_ROWS_DEVICE_H
 
@@ -18,15 +18,16 @@ void rows_pack(cudaStream_t stream, const void *rows, const int32_t *row, int64_
 void rows_add(cudaStream_t stream, float *rows, const int32_t *row, int64_t n, int64_t width,
               const float *arrived);
 
-/* x[i] = parts[0][i] + parts[1][i] + ... in that order; parts [n_parts][stride], but part `own` is x itself,
- * and its place in parts is not looked at. */
-void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stride, int own, int64_t n,
-              float *x);
+/* x[i] = parts[0][i] + parts[1][i] + ... in that order; parts [n_parts][stride], but part `own` is
+ * x itself, and its place in parts is not looked at. */
+void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stride, int own,
+              int64_t n, float *x);
 
 enum { FLAGS_RANKS = 1024 }; /* at most so many meet: the threads of one block */
 
-/* Meet all ranks: raise our flag at each (theirs [n] pointers to it), wait for each one's at ours (mine [n])
- * and lower it again. Everything queued before is visible to the others once they have met us. */
+/* Meet all ranks: raise our flag at each (theirs [n] pointers to it), wait for each one's
+ * at ours (mine [n]) and lower it again. Everything queued before is visible to the others
+ * once they have met us. */
 void flags_meet(cudaStream_t stream, uint32_t *const *theirs, uint32_t *mine, int rank, int n);
 
 #ifdef __cplusplus

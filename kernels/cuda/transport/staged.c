@@ -1,6 +1,6 @@
-/* Rows in device memory through MPI: packed on the device, staged through pinned host memory, carried by the
- * mpi transport. For machines with more ranks than GPUs, and for tests. The copies make the host wait;
- * nothing overlaps. */
+/* Rows in device memory through MPI: packed on the device, staged through pinned host memory,
+ * carried by the mpi transport. For machines with more ranks than GPUs, and for tests. The copies
+ * make the host wait; nothing overlaps. */
 #include "kernels/interface/backends.h"
 #include "kernels/cuda/gpu/gpu.h"
 #include "halo.h"
@@ -14,8 +14,8 @@ struct staged_state {
   void *mpi; /* the mpi transport's own state */
   struct halo_device *halo;
   const struct halo_device *now; /* of the exchange under way */
-  struct halo image;             /* the halo with send_row = 0, 1, 2 ..., packed whether or not all rows go */
-  char *stage;                   /* pinned: [n_send + n_recv] rows, or a piece of a sum */
+  struct halo image; /* the halo with send_row = 0, 1, 2 ..., packed whether or not all rows go */
+  char *stage;       /* pinned: [n_send + n_recv] rows, or a piece of a sum */
   size_t stage_bytes;
   void *rows; /* of the exchange under way */
   lidx n_own;
@@ -72,7 +72,8 @@ static void exchange_begin(const struct comm *comm, const struct halo *h, void *
   if (h->n_peers == 0) return;
   struct staged_state *s = comm->via_state;
   prepare(s, h, row_bytes);
-  rows_pack(gpu_stream(), rows, s->now->send_row, s->now->n_send, (int64_t)row_bytes / 4, s->now->packed);
+  rows_pack(gpu_stream(), rows, s->now->send_row, s->now->n_send, (int64_t)row_bytes / 4,
+            s->now->packed);
   gpu_get(s->stage, s->now->packed, (size_t)s->now->n_send * row_bytes);
   s->rows = rows, s->n_own = n_own, s->row_bytes = row_bytes;
   const struct comm view = mpi_view(comm);
@@ -84,11 +85,12 @@ static void exchange_end(const struct comm *comm, const struct halo *h) {
   struct staged_state *s = comm->via_state;
   const struct comm view = mpi_view(comm);
   transport_mpi.exchange_end(&view, &s->image);
-  gpu_put((char *)s->rows + (size_t)s->n_own * s->row_bytes, s->stage + (size_t)s->now->n_send * s->row_bytes,
-          (size_t)s->now->n_recv * s->row_bytes);
+  gpu_put((char *)s->rows + (size_t)s->n_own * s->row_bytes,
+          s->stage + (size_t)s->now->n_send * s->row_bytes, (size_t)s->now->n_recv * s->row_bytes);
 }
 
-static void reduce_begin(const struct comm *comm, const struct halo *h, float *rows, lidx n_own, int width) {
+static void reduce_begin(const struct comm *comm, const struct halo *h, float *rows, lidx n_own,
+                         int width) {
   if (h->n_peers == 0) return;
   struct staged_state *s = comm->via_state;
   const size_t row_bytes = (size_t)width * sizeof(float);
@@ -124,8 +126,8 @@ static void sum(const struct comm *comm, float *x, int64_t n) {
   }
 }
 
-static void gather(const struct comm *comm, const void *mine, int64_t bytes, void *all, int64_t capacity,
-                   int64_t *sizes) {
+static void gather(const struct comm *comm, const void *mine, int64_t bytes, void *all,
+                   int64_t capacity, int64_t *sizes) {
   transport_mpi.gather(comm, mine, bytes, all, capacity, sizes);
 }
 

@@ -15,7 +15,8 @@ static inline __attribute__((always_inline)) __m256 quad_sums(__m256 a, __m256 b
 static inline __attribute__((always_inline)) __m256 sums8(const __m256 *x) {
   const __m256 low = quad_sums(pair_sums(x[0], x[1]), pair_sums(x[2], x[3]));
   const __m256 high = quad_sums(pair_sums(x[4], x[5]), pair_sums(x[6], x[7]));
-  return _mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20), _mm256_permute2f128_ps(low, high, 0x31));
+  return _mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20),
+                       _mm256_permute2f128_ps(low, high, 0x31));
 }
 
 static inline __attribute__((always_inline)) float sum_of(__m256 x) {
