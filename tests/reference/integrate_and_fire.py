@@ -32,21 +32,18 @@ def nearest(x):
 
 @dataclasses.dataclass(frozen=True)
 class Factor:
-    """sign * f * 2^-(32 + s), with 0 <= f < 2^32 and 0 <= s <= 31."""
+    """p = sign * f * 2^-(32 + s), with 0 <= f < 2^32 and 0 <= s <= 31."""
     f: int
     s: int = 0
     sign: int = 1
 
 
-def factor(p):
-    """p, -1 < p < 1, rounded to 2^-(32 + s) with the smallest s that leaves it 25 bits or more."""
+def factor(p, bits=32):
+    """p, |p| <= 1, rounded to 2^-(32 + s) with the smallest s that leaves it so many bits."""
     s = 0
-    while s < 31 and nearest(math.ldexp(abs(p), 32 + s)) < 1 << 24:
+    while s < 31 and nearest(math.ldexp(abs(p), 32 + s)) < 1 << (bits - 1):
         s += 1
-    f = nearest(math.ldexp(abs(p), 32 + s))
-    if f >= ONE:
-        raise ValueError(f"a factor of {p} is not below 1")
-    return Factor(f, s, -1 if p < 0 else 1)
+    return Factor(min(nearest(math.ldexp(abs(p), 32 + s)), ONE - 1), s, -1 if p < 0 else 1)
 
 
 def times(x, by):
@@ -85,7 +82,9 @@ def phi2(x):
 class Model:
     """One class of neurons. Components are numbered; v is 0, an adaptation is the last."""
     components: list            # names
-    entries: list               # (to, from, p): the propagator of one step
+    decays: list                # of each component: h / tau
+    couplings: list             # (to, from, p): the rest of the propagator of one step
+    coarse: list                # components that follow the published integers of the fly model: p itself to 2^-32
     drive: float                # mV that one pA of constant current adds to v in a step; None without c_m_pf
     excite: int                 # component that takes positive arrivals
     inhibit: int                # and negative ones
@@ -117,48 +116,46 @@ def build(model, neuron, h):
     """The Model of one class from its `neuron` keys; h is dt_ms."""
     tau_m = neuron["tau_m_ms"]
     refractory = steps_of(neuron.get("refractory_ms", 0.0), h, "refractory_ms")
-    names = ["v"] + synapse_names(model)
-    entries = [(0, 0, math.exp(-h / tau_m))]
+    names, decays, couplings = ["v"] + synapse_names(model), [h / tau_m], []
     capacity = neuron.get("c_m_pf")
     if model == "lif_exp":
         tau = neuron["tau_syn_ms"]
-        x = h / tau - h / tau_m
-        entries += [(0, 1, h / tau_m * math.exp(-h / tau) * phi1(x)), (1, 1, math.exp(-h / tau))]
+        decays.append(h / tau)
+        couplings.append((0, 1, h / tau_m * math.exp(-h / tau) * phi1(h / tau - h / tau_m)))
     for sign, tau in enumerate((neuron.get("tau_syn_ex_ms"), neuron.get("tau_syn_in_ms"))):
         if not model.startswith("psc_"):
             break
-        x = h / tau - h / tau_m
-        decay = math.exp(-h / tau)
+        x, decay = h / tau - h / tau_m, math.exp(-h / tau)
         to_v = h / capacity * decay * phi1(x)
         if model == "psc_exp":
-            i = 1 + sign
-            entries += [(0, i, to_v), (i, i, decay)]
+            decays.append(h / tau)
+            couplings.append((0, 1 + sign, to_v))
         else:
             a, i = 1 + 2 * sign, 2 + 2 * sign
             rise = math.e / tau
-            entries += [(0, a, h * h / capacity * rise * decay * phi2(x)), (0, i, to_v)]
-            entries += [(a, a, decay), (i, a, h * rise * decay), (i, i, decay)]
+            decays += [h / tau, h / tau]
+            couplings += [(0, a, h * h / capacity * rise * decay * phi2(x)), (0, i, to_v), (i, a, h * rise * decay)]
     return Model(
-        components=names, entries=entries,
+        components=names, decays=decays, couplings=couplings, coarse=[0, 1] if model == "lif_exp" else [],
         drive=-tau_m / capacity * math.expm1(-h / tau_m) if capacity else None,
         excite={"lif_delta": 0}.get(model, 1), inhibit={"lif_delta": 0, "lif_exp": 1, "psc_exp": 2, "psc_alpha": 3}[model],
         early=model == "lif_delta", strict=model == "lif_exp",
         frozen=[0, 1] if model == "lif_exp" else [0], cleared=[1] if model == "lif_exp" else [],
         rest_steps=max(refractory, 1) - 1 if model == "lif_exp" else refractory,
         threshold=neuron["v_threshold_mv"] - neuron["v_rest_mv"], reset=neuron["v_reset_mv"] - neuron["v_rest_mv"],
-        current=neuron.get("i_e_pa", 0.0), **adapt(neuron.get("adaptation"), names, entries, tau_m, h))
+        current=neuron.get("i_e_pa", 0.0), **adapt(neuron.get("adaptation"), names, decays, couplings, tau_m, h))
 
 
-def adapt(adaptation, names, entries, tau_m, h):
+def adapt(adaptation, names, decays, couplings, tau_m, h):
     """Adds the component of an adaptation; returns what Model needs to know of it."""
     if not adaptation:
         return {}
     w, tau = len(names), adaptation["tau_ms"]
     raises = adaptation.get("into", "drive") == "threshold"
     names.append("w")
-    entries.append((w, w, math.exp(-h / tau)))
+    decays.append(h / tau)
     if not raises:
-        entries.append((0, w, -(h / tau_m * math.exp(-h / tau) * phi1(h / tau - h / tau_m))))
+        couplings.append((0, w, -(h / tau_m * math.exp(-h / tau) * phi1(h / tau - h / tau_m))))
     return {"jump": adaptation["jump_mv"], "raises_threshold": raises}
 
 
@@ -187,16 +184,28 @@ class Network:
         self.start = np.searchsorted(self.pre[order], np.arange(self.n + 1))
         self.slots = int(self.delay.max()) + 1 if len(self.delay) else 1
 
+    def from_current(self, model, to, from_):
+        """Whether a coupling is one of a current to v, which has a unit."""
+        return self.model.startswith("psc_") and to == 0 and model.components[from_] != "w"
+
     def voltage_unit(self):
         """mV of one unit of v: a count (lif_*), or the power of two that leaves the largest coupling just below 1."""
         if not self.model.startswith("psc_"):
             return self.weight_unit
-        largest = max(p * self.weight_unit for c in self.classes for to, from_, p in c.entries
-                      if to == 0 and c.components[from_] not in ("v", "w"))
-        mantissa, exponent = math.frexp(largest)
-        if nearest(math.ldexp(mantissa, 32)) >= ONE:
-            exponent += 1
-        return math.ldexp(1.0, max(exponent, SMALLEST_EXPONENT))
+        largest = max(p * self.weight_unit for c in self.classes for to, from_, p in c.couplings
+                      if self.from_current(c, to, from_))
+        return math.ldexp(1.0, max(math.frexp(largest)[1], SMALLEST_EXPONENT))
+
+    def integer_factors(self, model):
+        """Of one class: {(to, from): Factor}; a decay of negative sign is a part that is taken away from the component."""
+        factors = {}
+        for c, decay in enumerate(model.decays):
+            factors[c, c] = factor(math.exp(-decay), 25) if c in model.coarse else factor(math.expm1(-decay))
+        for to, from_, p in model.couplings:
+            if self.from_current(model, to, from_):
+                p = p * self.weight_unit / self.voltage_unit()
+            factors[to, from_] = factor(p, 25 if from_ in model.coarse else 32)
+        return factors
 
 
 class Simulation:
@@ -217,6 +226,10 @@ class Simulation:
         self.w = 1 + len(synapse_names(net.model))
         self.x = [np.zeros(n, self.kind) for _ in range(self.w + 1)]   # w stays 0 where a class has none
         self.load(per_neuron)
+
+    def place(self, model, *components):
+        """Where components stand in self.x."""
+        return tuple(self.w if model.components[c] == "w" else c for c in components)
 
     def set_v(self, neurons, v_mv):
         for i in np.atleast_1d(neurons):
@@ -287,21 +300,12 @@ class Integers(Simulation):
 
     def load(self, per_neuron):
         net, unit = self.net, self.net.voltage_unit()
-        self.scale_v, self.factors = unit, []
-        psc = net.model.startswith("psc_")
-        for model in self.classes:
-            rows = {}
-            for to, from_, p in model.entries:
-                current_to_v = psc and to == 0 and model.components[from_] not in ("v", "w")
-                key = tuple(self.w if model.components[c] == "w" else c for c in (to, from_))
-                rows[key] = factor(p * net.weight_unit / unit if current_to_v else p)
-            self.factors.append(rows)
-        none = Factor(0)
+        self.scale_v = unit
+        tables = [{self.place(m, *key): by for key, by in net.integer_factors(m).items()} for m in self.classes]
         self.entries = []
-        for key in sorted({key for rows in self.factors for key in rows}):
-            get = lambda name, kind: np.array([getattr(rows.get(key, none), name) for rows in self.factors], kind)
-            self.entries.append((*key, *(get(name, kind)[net.class_of] for name, kind in
-                                         (("f", np.uint64), ("s", np.uint64), ("sign", np.int64)))))
+        for key in sorted({key for table in tables for key in table}):
+            column = lambda name, kind: np.array([getattr(t.get(key, Factor(0)), name) for t in tables], kind)[net.class_of]
+            self.entries.append((*key, column("f", np.uint64), column("s", np.uint64), column("sign", np.int64)))
         round_up = math.floor if self.strict else math.ceil
         self.threshold = per_neuron(lambda c: round_up(c.threshold / unit * ONE), np.int64)
         self.reset = per_neuron(lambda c: self.voltage(c.reset), np.int64)
@@ -319,7 +323,7 @@ class Integers(Simulation):
         return by_class[self.net.class_of[neurons]]
 
     def advance(self):
-        new = [np.zeros_like(x) for x in self.x]
+        new = [np.zeros_like(x) if c in self.classes[0].coarse else x.copy() for c, x in enumerate(self.x)]
         for to, from_, f, s, sign in self.entries:
             new[to] = new[to] + times_array(self.x[from_], f, s, sign)
         return new
@@ -334,12 +338,10 @@ class Doubles(Simulation):
     kind = np.float64
 
     def load(self, per_neuron):
-        entries = {}
-        for c, model in enumerate(self.classes):
-            for to, from_, p in model.entries:
-                key = tuple(self.w if model.components[at] == "w" else at for at in (to, from_))
-                entries.setdefault(key, np.zeros(len(self.classes)))[c] = p
-        self.entries = [(*key, p[self.net.class_of]) for key, p in sorted(entries.items())]
+        tables = [{self.place(m, *key): p for *key, p in m.couplings + [(c, c, math.exp(-d)) for c, d in enumerate(m.decays)]}
+                  for m in self.classes]
+        self.entries = [(*key, np.array([t.get(key, 0.0) for t in tables])[self.net.class_of])
+                        for key in sorted({key for table in tables for key in table})]
         self.threshold = per_neuron(lambda c: c.threshold, np.float64)
         self.reset = per_neuron(lambda c: c.reset, np.float64)
         self.jump = per_neuron(lambda c: c.jump, np.float64)

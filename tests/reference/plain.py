@@ -3,7 +3,7 @@ the arrays in integrate_and_fire.py."""
 import collections
 import math
 
-from integrate_and_fire import ARRIVAL_BOUND, ONE, STATE_BOUND, Factor, factor, nearest, times
+from integrate_and_fire import ARRIVAL_BOUND, ONE, STATE_BOUND, nearest, times
 
 
 class Plain:
@@ -12,18 +12,11 @@ class Plain:
         self.unit = net.voltage_unit()
         self.x = [[0] * len(c.components) for c in self.classes]
         self.counter = [0] * net.n
-        self.factors = [[(to, from_, self.factor_of(c, to, from_, p)) for to, from_, p in c.entries] for c in self.classes]
+        self.factors = [net.integer_factors(c) for c in self.classes]
         self.arrivals = collections.defaultdict(int)      # (step, neuron, negative) -> counts
         self.edges = collections.defaultdict(list)
         for edge in zip(net.pre.tolist(), net.post.tolist(), net.weight.tolist(), net.delay.tolist()):
             self.edges[edge[0]].append(edge[1:])
-
-    def factor_of(self, model, to, from_, p):
-        if p == 0.0:
-            return Factor(0)
-        if self.net.model.startswith("psc_") and to == 0 and model.components[from_] not in ("v", "w"):
-            return factor(p * self.net.weight_unit / self.unit)
-        return factor(p)
 
     def voltage(self, mv):
         return nearest(mv / self.unit * 4294967296.0)
@@ -34,8 +27,8 @@ class Plain:
         plus, minus = self.arrivals.pop((k, i, 0), 0), self.arrivals.pop((k, i, 1), 0)
         resting = self.counter[i] > 0
         self.counter[i] -= resting
-        new = [0] * len(x)
-        for to, from_, by in self.factors[i]:
+        new = [0 if c in model.coarse else value for c, value in enumerate(x)]
+        for (to, from_), by in self.factors[i].items():
             new[to] += times(x[from_], by)
         for amount in [model.current, *pa]:
             new[0] += self.voltage(model.drive * amount) if amount else 0

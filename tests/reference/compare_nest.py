@@ -1,0 +1,102 @@
+"""psc_exp, psc_alpha and lif_delta against NEST's iaf_psc_exp, iaf_psc_alpha and iaf_psc_delta: every spike (neuron and step).
+
+    python compare_nest.py [NET]...     one line of JSON per net; exit code 1 if one differs, 77 without NEST
+"""
+import sys
+
+import numpy as np
+
+try:
+    import nest
+except ImportError:
+    print("skipped: nest is not installed (pip install nest-simulator)")
+    sys.exit(77)
+
+import nets
+
+CASES = [
+    lambda: nets.cortex("exp_1000", "psc_exp", 1000, 100, 21),
+    lambda: nets.cortex("exp_two_taus_1000", "psc_exp", 1000, 100, 22, taus=(2.0, 5.0), psp=0.3, pulses=True),
+    lambda: nets.cortex("exp_equal_taus_1000", "psc_exp", 1000, 100, 23, taus=(10.0, 2.0), psp=0.15),
+    lambda: nets.cortex("alpha_1000", "psc_alpha", 1000, 100, 24, taus=(0.5, 0.5)),
+    lambda: nets.cortex("alpha_two_taus_1000", "psc_alpha", 1000, 100, 25, taus=(2.0, 3.0), psp=0.3, pulses=True),
+    lambda: nets.cortex("alpha_equal_taus_1000", "psc_alpha", 1000, 100, 26, taus=(10.0, 1.0), psp=0.2),
+    lambda: nets.cortex("delta_1000", "lif_delta", 1000, 100, 27),
+    lambda: nets.cortex("delta_pulses_1000", "lif_delta", 1000, 100, 28, pulses=True, psp=0.7),
+]
+PEERS = {"psc_exp": "iaf_psc_exp", "psc_alpha": "iaf_psc_alpha", "lif_delta": "iaf_psc_delta"}
+KEYS = {"E_L": "v_rest_mv", "V_th": "v_threshold_mv", "V_reset": "v_reset_mv", "tau_m": "tau_m_ms", "C_m": "c_m_pf",
+        "t_ref": "refractory_ms", "I_e": "i_e_pa", "tau_syn_ex": "tau_syn_ex_ms", "tau_syn_in": "tau_syn_in_ms"}
+
+
+def nest_sources(case, nodes):
+    """Spike generators in place of neurons that fire at given steps; which neurons those are. Step k ends at (k + 1) dt."""
+    trains = {}
+    for k, who in case.fires.items():
+        for i in who:
+            trains.setdefault(i, []).append(round((k + 1) * case.net.dt_ms, 6))
+    for i, times in trains.items():
+        nodes[i] = nest.Create("spike_generator", params={"spike_times": sorted(times)}).tolist()[0]
+    return set(trains)
+
+
+def nest_currents(case, nodes):
+    """A current of our step k is one that NEST delivers at step k - 1: on from time (k - 1) dt with a delay of one step."""
+    h = case.net.dt_ms
+    of = {}
+    for k, rows in case.currents.items():
+        for who, pa in rows:
+            for i in who:
+                of.setdefault(int(i), {})[k] = pa
+    for i, by in of.items():
+        times, values = [], []
+        for k in sorted(by):
+            if by.get(k - 1) != by[k]:
+                times.append(k), values.append(by[k])
+            if k + 1 not in by:
+                times.append(k + 1), values.append(0.0)
+        generator = nest.Create("step_current_generator", params={
+            "amplitude_times": [round((k - 1) * h, 6) for k in times], "amplitude_values": values})
+        nest.Connect(generator, nest.NodeCollection([nodes[i]]), syn_spec={"delay": h})
+
+
+def nest_spikes(case):
+    """The case in NEST; [(step, neuron)] ascending, the given spikes among them."""
+    nest.ResetKernel()
+    nest.verbosity = nest.VerbosityLevel.ERROR
+    net = case.net
+    nest.resolution = net.dt_ms
+    neurons = nest.Create(PEERS[net.model], net.n)
+    for c, keys in enumerate(net.neurons):
+        mine = neurons[np.flatnonzero(net.class_of == c).tolist()]
+        mine.set({theirs: keys[ours] for theirs, ours in KEYS.items() if ours in keys})
+    neurons.V_m = case.v_mv.tolist()
+    nodes = neurons.tolist()
+    sources = nest_sources(case, nodes)
+    nest_currents(case, nodes)
+    nodes = np.array(nodes)
+    for from_device in (False, True):
+        some = np.flatnonzero(np.isin(net.pre, list(sources)) == from_device)
+        if len(some):
+            nest.Connect(nodes[net.pre[some]], nodes[net.post[some]], "one_to_one", {
+                "weight": net.weight[some] * net.weight_unit, "delay": np.round(net.delay[some] * net.dt_ms, 6)})
+    recorder = nest.Create("spike_recorder")
+    nest.Connect(neurons, recorder)
+    nest.Simulate(case.steps * net.dt_ms)
+    steps = np.round(recorder.events["times"] / net.dt_ms).astype(int) - 1
+    index = recorder.events["senders"] - neurons.tolist()[0]
+    given = [(k, i) for k, who in case.fires.items() for i in who if k < case.steps]
+    return sorted(given + list(zip(steps.tolist(), index.tolist())))
+
+
+def main(names):
+    equal = True
+    for make in CASES:
+        case = make()
+        if not names or case.name in names:
+            equal &= nets.report(case, nest_spikes(case), "nest")
+    sys.exit(not equal)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

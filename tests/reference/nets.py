@@ -1,0 +1,119 @@
+"""Random networks with fixed seeds and inputs, and how two simulations of one are compared."""
+import dataclasses
+import json
+
+import numpy as np
+
+from integrate_and_fire import Doubles, Integers, Network
+
+FLY = {"v_rest_mv": -52.0, "v_threshold_mv": -45.0, "v_reset_mv": -52.0, "tau_m_ms": 20.0, "tau_syn_ms": 5.0, "refractory_ms": 2.2}
+CORTEX = {"v_rest_mv": -65.0, "v_threshold_mv": -50.0, "v_reset_mv": -65.0, "tau_m_ms": 10.0, "c_m_pf": 250.0, "refractory_ms": 2.0}
+
+
+@dataclasses.dataclass
+class Case:
+    """A network and its inputs; all tables are by step, as Simulation.run takes them."""
+    name: str
+    net: Network
+    steps: int
+    fires: dict = dataclasses.field(default_factory=dict)      # neurons that are made to fire: sources, without in-edges
+    currents: dict = dataclasses.field(default_factory=dict)
+    events: dict = dataclasses.field(default_factory=dict)
+    v_mv: np.ndarray = None                                    # at the start; None: rest
+
+    def run(self, arithmetic):
+        simulation = arithmetic(self.net)
+        if self.v_mv is not None:
+            for i, v in enumerate(self.v_mv):
+                simulation.set_v(i, float(v))
+        return simulation.run(self.steps, self.fires, self.currents, self.events)
+
+
+def by_step(trains):
+    """{step: neurons} of a list of (neuron, steps)."""
+    table = {}
+    for neuron, steps in trains:
+        for k in steps:
+            table.setdefault(int(k), []).append(int(neuron))
+    return table
+
+
+def poisson_steps(draw, probability, steps):
+    return np.flatnonzero(draw.random(steps) < probability)
+
+
+def fly(name, n, mean_degree, seed, steps=10000, driven=0, rate_hz=100.0, silenced=0, currents=False, kicked=0.0, strength=8.0,
+        adaptation=None):
+    """lif_exp with the fly's parameters, signed synapse counts of a heavy tail, one delay of 18 steps. driven: so many neurons
+    without refractory time get events of 68.75 mV; kicked: this part of the neurons starts above threshold; currents: each
+    neuron has one of 16 constant drives, some of them above threshold."""
+    draw = np.random.default_rng(seed)
+    n_edges = n * mean_degree
+    neuron = dict(FLY, **({"adaptation": adaptation} if adaptation else {}))
+    neurons, class_of = [neuron, {**neuron, "refractory_ms": 0.0}], np.zeros(n, int)
+    class_of[:driven] = 1
+    if currents:
+        neurons = [{**neuron, "c_m_pf": 200.0, "i_e_pa": float(pa)} for pa in np.linspace(40, 100, 16)]
+        class_of = draw.integers(0, 16, n)
+    sign = np.where(draw.random(n) < 0.7, 1, -1)
+    pre, post = draw.integers(0, n, n_edges), draw.integers(0, n, n_edges)
+    weight = sign[pre] * np.minimum(np.ceil(draw.lognormal(np.log(strength), 0.9, n_edges)), 2000).astype(int)
+    net = Network("lif_exp", 0.1, 0.275, neurons, class_of, pre, post, weight, np.full(n_edges, 18),
+                  silenced=tuple(int(i) for i in draw.choice(np.arange(driven, n), silenced, replace=False)))
+    trains = [(i, poisson_steps(draw, rate_hz * 1e-4, steps)) for i in range(driven)]
+    events = {k: [(who, 68.75)] for k, who in by_step(trains).items()}
+    v = np.where(draw.random(n) < kicked, -44.0, draw.uniform(-52, -46, n)) if kicked else None
+    return Case(name, net, steps, events=events, v_mv=v)
+
+
+def cortex(name, model, n, mean_degree, seed, steps=10000, sources=100, rate_hz=20.0, taus=(0.5, 0.5), drive_pa=(300, 420),
+           psp=1.0, pulses=False, adaptation=None, h=0.1, delays=(1, 31)):
+    """A NEST model with excitation and inhibition: weights over 16 bits, mixed delays, one of 20 constant currents for each neuron.
+    The last `sources` neurons have no in-edges and fire at given steps. psp: scale of the weights."""
+    draw = np.random.default_rng(seed)
+    n_edges, inner = n * mean_degree, n - sources
+    neuron = dict(CORTEX, **({"adaptation": adaptation} if adaptation else {}))
+    if model.startswith("psc_"):
+        neuron.update(tau_syn_ex_ms=taus[0], tau_syn_in_ms=taus[1])
+    neurons = [{**neuron, "i_e_pa": float(pa)} for pa in np.linspace(*drive_pa, 20)] + [neuron]
+    class_of = np.where(np.arange(n) < inner, draw.integers(0, 20, n), 20)
+    pre, post = draw.integers(0, n, n_edges), draw.integers(0, inner, n_edges)
+    inhibits = draw.random(n) < 0.2
+    size = np.where(inhibits[pre], -4.0, 1.0) * draw.normal(1.0, 0.3, n_edges)
+    unit, mean = {"lif_delta": (1e-4, 1500), "psc_exp": (0.02, 4390), "psc_alpha": (0.02, 1800)}[model]
+    weight = np.clip(np.round(psp * mean * size), -32768, 32767).astype(int)
+    net = Network(model, h, unit, neurons, class_of, pre, post, weight, draw.integers(*delays, n_edges))
+    fires = by_step((i, poisson_steps(draw, rate_hz * h * 1e-3, steps)) for i in range(inner, n))
+    currents = {}
+    if pulses:
+        for first in range(500, steps - 300, 1000):
+            who = draw.choice(inner, inner // 10, replace=False)
+            for k in range(first, first + 200):
+                currents[k] = [(who, float(50 + first % 7 * 25))]
+    return Case(name, net, steps, fires, currents, v_mv=np.where(class_of < 20, draw.uniform(-65, -51, n), -65.0))
+
+
+def first_difference(one, other):
+    """The earliest (step, neuron) that is in one list only; None when both are equal."""
+    only = set(one) ^ set(other)
+    return min(only) if only else None
+
+
+def report(case, theirs, peer):
+    """Compares with both of ours; one line of JSON; whether the peer's spikes are the specification's."""
+    integers, doubles = case.run(Integers), case.run(Doubles)
+    parts, floats_part = first_difference(integers, theirs), first_difference(doubles, theirs)
+    between = first_difference(integers, doubles)
+    line = {"net": case.name, "model": case.net.model, "neurons": case.net.n, "edges": len(case.net.pre), "steps": case.steps,
+            "spikes": len(integers), "neurons_firing": len({i for _, i in integers}), f"spikes_{peer}": len(theirs),
+            "equal": parts is None}
+    if parts:
+        line["first_difference"] = [int(a) for a in parts]
+        line["spikes_equal_before"] = sum(s < parts for s in integers)
+    line["doubles_equal"] = floats_part is None
+    if floats_part:
+        line["doubles_first_difference"] = [int(a) for a in floats_part]
+    if between:
+        line["integers_from_doubles"] = [int(a) for a in between]
+    print(json.dumps(line), flush=True)
+    return parts is None
