@@ -1,10 +1,11 @@
 /* The portable .scx artifact: a folder of manifest.json, neurons.bin and blocks/block_NNNNN.scb,
  * all little-endian.
  *
- *   block    "SCB1", u32 version 1, u32 source_start, u32 source_count S, u32 edge_count E, u32
- * offsets[S + 1], u32 targets[E], i16 weights[E], u16 delays[E]; size exactly 20 + 4 (S + 1) + 8 E
- * neurons  n records of 16 bytes: u32 index (= position), u64 external id, u16 type code, i8
- * transmitter code, i8 side code
+ *   block    "SCB1", u32 version 1, u32 source_start, u32 source_count S, u32 edge_count E,
+ *            u32 offsets[S + 1], u32 targets[E], i16 weights[E], u16 delays[E]; size exactly
+ *            20 + 4 (S + 1) + 8 E
+ *   neurons  n records of 16 bytes: u32 index (= position), u64 external id, u16 type code,
+ *            i8 transmitter code, i8 side code
  *
  * Everything in it is checked when it is read: keys, types, sizes, SHA-256, magic, offsets,
  * targets, delays, and that no name leaves the folder. */

@@ -5,12 +5,13 @@
  *                        timestamps  f64 ms = step x dt_ms, attribute units
  *                        step        u64, the exact time (ours)
  *     attributes: sorting (enum none/by_id/by_time) = by_time, dt_ms, first_step, last_step
- * (inclusive), graph_digest, n_nodes, spikes_digest (SHA-256 over (step, node) of every spike, u64
- * little- endian, in order), rank, ranks, segment /step_counts                     u64 [steps]
- * spikes of all neurons in each step, recorded or not (ours) /potential/{step, node_ids, value} i64
- * [records], u64 [neurons], i32 [records][neurons] (ours; one- dimensional for one neuron): the
- * exact state after update `step` /body_id, /name, /type, /type_label  merged file: what node ids
- * mean (ours)
+ *                 (inclusive), graph_digest, n_nodes, spikes_digest (SHA-256 over (step, node) of
+ *                 every spike, u64 little-endian, in order), rank, ranks, segment
+ *   /step_counts  u64 [steps] spikes of all neurons in each step, recorded or not (ours)
+ *   /potential/{step, node_ids, value}
+ *                 i64 [records], u64 [neurons], i32 [records][neurons] (ours; one-dimensional for
+ *                 one neuron): the exact state after update `step`
+ *   /body_id, /name, /type, /type_label  merged file: what node ids mean (ours)
  *
  * Spikes stand in one order: by step, then node id. Segments are deflated; in the merged file ids
  * and times are plain, for libsonata. Files are written as PATH.tmp, synced and renamed. All

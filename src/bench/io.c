@@ -3,9 +3,11 @@
  *
  *   write        one process: sort, digest, checksums, file, fsync
  *   read_cold    every rank its share of rows: offsets, sources, weights, delays; not in the page
- * cache read_warm    the same from the page cache load         read_warm and the graph built from
- * it: halo found, edges split into near and far checkpoint   all ranks: three floats an edge
- * (value, two moments), checksums, fsync restore      the same read back and verified
+ *                cache
+ *   read_warm    the same from the page cache
+ *   load         read_warm and the graph built from it: halo found, edges split into near and far
+ *   checkpoint   all ranks: three floats an edge (value, two moments), checksums, fsync
+ *   restore      the same read back and verified
  *
  * Floors: bytes over the rate at which this run writes (with fsync) or reads a plain file there;
  * warm reads: every byte in and out of memory once over the memory rate. */

@@ -2,8 +2,10 @@
  *
  *   quiet        nothing to do: every potential is 0 (what a sleeping network costs)
  *   idle         every potential is non-zero and leaks at each step; nobody fires and no block is
- * skipped active_p     p % of the node ids, drawn anew for each step, are made to fire and go
- * through the full step: input, leak, threshold, refractory counters, delivery along every out-edge
+ *                skipped
+ *   active_p     p % of the node ids, drawn anew for each step, are made to fire and go through the
+ *                full step: input, leak, threshold, refractory counters, delivery along every
+ *                out-edge
  *
  * On several ranks each also makes quiet steps of its share by itself: alone_seconds, and
  * exchange_seconds for the rest. With --graph FILE, a graph that has its edges by source too, each
@@ -13,9 +15,9 @@
  * without a word of who fired (NAME_unrecorded; all others hand out the spikes of every step), and
  * K trials together, each with spikes of its own (NAME_trialsK: time for a step of one trial).
  *
- * The floor counts the bytes that any such step must move: idle 8 a neuron (V in and out);
- * active 20 a neuron (V in and out, counter in and out, input in and cleared), 16 an event (the
- * edge in, its sum in and out). */
+ * The floor counts the bytes that any such step must move: idle 8 a neuron (V in and out); active
+ * 20 a neuron (V in and out, counter in and out, input in and cleared), 16 an event (the edge in,
+ * its sum in and out). */
 #include "kernels/interface/backends.h"
 #include "lif_net.h"
 #include "lif/trials.h"

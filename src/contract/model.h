@@ -5,17 +5,18 @@
  * after the other in one array (`struct model_layout` says where):
  *
  *   theta [n_edges]  rho [n_own]  bias [n_own]                        the core: v = c theta, a =
- * sigmoid(rho) embedding [V][W]                                                  the same on every
- * part projection [n_in][W + 1]   weights, then bias, per input node readout [n_out][V] weights per
- * output node readout bias [V]                                                  the same on every
- * part
+ *                    sigmoid(rho)
+ *   embedding [V][W]                                                  the same on every part
+ *   projection [n_in][W + 1]   weights, then bias, per input node
+ *   readout [n_out][V]         weights per output node
+ *   readout bias [V]                                                  the same on every part
  *
  *   d_t[i] = projection_i . embedding[x_t] + bias_i          drive of own input nodes
  *   logit_t[v] = sum over output nodes of readout[o][v] out_t[o]  + readout bias[v]
  *   loss = - sum log softmax(logit_t)[y_t]
  *
- * Products are float with partial sums in double. Results do not depend on
- * the number of threads. */
+ * Products are float with partial sums in double. Results do not depend on the number of
+ * threads. */
 #ifndef FASCICLE_MODEL_BACKEND_H
 #define FASCICLE_MODEL_BACKEND_H
 

@@ -1,11 +1,12 @@
 /* The whole error policy. Three kinds of trouble, one rule each:
  *
  *   agreed  a missing file, a bad option, a graph that does not fit. A `struct status`, the same on
- * every rank once `agree` has been called, passed up by TRY; rank 0 prints one line; exit code
- * below. fatal   a failed MPI, CUDA, NCCL or HDF5 call, out of memory, anything that only one rank
- * saw. DIE prints one line with rank, host, file and line, then aborts the job. It frees nothing: a
- * polite exit of one rank leaves the others waiting for ever. bug     a broken invariant. ASSERT is
- * compiled in every build and active in checked builds.
+ *           every rank once `agree` has been called, passed up by TRY; rank 0 prints one line; exit
+ *           code below.
+ *   fatal   a failed MPI, CUDA, NCCL or HDF5 call, out of memory, anything that only one rank saw.
+ *           DIE prints one line with rank, host, file and line, then aborts the job. It frees
+ *           nothing: a polite exit of one rank leaves the others waiting for ever.
+ *   bug     a broken invariant. ASSERT is compiled in every build and active in checked builds.
  *
  * A status is either agreed or not yet looked at: a function without a `struct comm *` may return
  * one, and nobody branches on it before `agree(comm, status)`. */

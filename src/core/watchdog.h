@@ -7,8 +7,8 @@
  * seconds:
  *   - a rank of this host is stopped (SIGSTOP) and we have stood still for 15 seconds;
  *   - every rank of the job is on this host, all are within windows (equal pieces of work, in which
- * no file is touched), and all have stood still for 20 times the longest window so far, at least 20
- *     seconds.
+ *     no file is touched), and all have stood still for 20 times the longest window so far, at
+ *     least 20 seconds.
  *
  * A process under a debugger is not stopped in this sense. */
 #ifndef FASCICLE_WATCHDOG_H

@@ -1,7 +1,7 @@
 /* How users name neurons. A SELECT is "all" or an object with one or more of
  *
- *   {"body_ids": [10001, "720575940661339777"], "names": ["AVAL"], "types": ["DNg13"], "indices":
- * [0, 5]}
+ *   {"body_ids": [10001, "720575940661339777"], "names": ["AVAL"], "types": ["DNg13"],
+ *    "indices": [0, 5]}
  *
  * (their union). body_ids above 2^53 are written as strings; names are for graphs whose ids are
  * names; types are values of the node column "type"; indices are canonical node ids. */

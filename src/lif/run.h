@@ -4,11 +4,13 @@
  *
  *   lif_net_load(file, first_of_rank[comm->rank], first_of_rank[comm->rank + 1], &net);
  *   TRY(lif_open(comm, &setup, &run));
- *   lif_state_init(&net, &state);                       // zeros at step 0; fill in the initial
- * values TRY(lif_write(run, comm, &state, trial)); while (run->step < n_steps) { lif_batch(run,
- * comm, n_steps - run->step, job_request(&job), &batch); record(batch.own ...); // steps before a
- * fault only if (batch.fault.step != LIF_NO_FAULT) return lif_fault_status(&batch.fault, its body
- * id); if (batch.request ...) lif_read(run, &state), write a checkpoint ...
+ *   lif_state_init(&net, &state);              // zeros at step 0; fill in the initial values
+ *   TRY(lif_write(run, comm, &state, trial));
+ *   while (run->step < n_steps) {
+ *     lif_batch(run, comm, n_steps - run->step, job_request(&job), &batch);
+ *     record(batch.own ...);                   // steps before a fault only
+ *     if (batch.fault.step != LIF_NO_FAULT) return lif_fault_status(&batch.fault, its body id);
+ *     if (batch.request ...) lif_read(run, &state), write a checkpoint ...
  *   }
  *   lif_final_check(run, comm, &fault);                 // once, at the end of the whole run */
 #ifndef FASCICLE_LIF_H

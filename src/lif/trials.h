@@ -5,8 +5,8 @@
  *   TRY(lif_group_open(&setup, n, &group));
  *   for k: TRY(lif_write(group.run[k], comm, &state, trial number));     // all at the same step
  *   lif_group_start(&group, n);
- *   while (group.alive > 0 && group.step < n_steps) lif_group_batch(&group, n_steps - group.step,
- * batch); */
+ *   while (group.alive > 0 && group.step < n_steps)
+ *     lif_group_batch(&group, n_steps - group.step, batch); */
 #ifndef FASCICLE_LIF_GROUP_H
 #define FASCICLE_LIF_GROUP_H
 

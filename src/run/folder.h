@@ -2,10 +2,12 @@
  *
  *   config.json                    the configuration as it was used
  *   metrics.jsonl                  one JSON object a line; "record": "run" lines say where others
- * come from log.txt                        what was said checkpoints/step_00001000.h5   the last K,
- * and the best; `latest` and `best` hold a file's name lock                           while a run
- * works here (run/lock.h) again                          the run was asked to stop and can go on:
- * run the same command again
+ *                                  come from
+ *   log.txt                        what was said
+ *   checkpoints/step_00001000.h5   the last K, and the best; `latest` and `best` hold a file's name
+ *   lock                           while a run works here (runlock.h)
+ *   again                          the run was asked to stop and can go on: run the same command
+ *                                  again
  *
  * All ranks hold the struct; rank 0 of the communicator touches the files. A folder that holds a
  * run is refused unless it is to be resumed, or removed by --force. */

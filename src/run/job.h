@@ -7,8 +7,7 @@
  *   int n = job_options(&job, options);           // then append the verb's own rows
  *   TRY(options_parse(&usage, options, n, ...));
  *   TRY(job_start(world, &job));
- *   TRY(job_grid(world, &job, parts, &grid));     // parts: job.parts, or the verb's choice when
- * that is 0
+ *   TRY(job_grid(world, &job, parts, &grid));  // job.parts, or the verb's choice when that is 0
  *   ...
  *   job_grid_close(&grid);
  *   job_stop(&job); */

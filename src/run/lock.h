@@ -2,8 +2,9 @@
  * works there. A lock that a dead run left behind is told from a live one:
  *
  *   live   the operating system still holds the lock for its owner; or its process runs on this
- * host (number and start time agree); or it was taken on another host and touched within LOCK_QUIET
- * seconds stale  anything else, and a lock of this very Slurm job from before it was requeued
+ *          host (number and start time agree); or it was taken on another host and touched within
+ *          LOCK_QUIET seconds
+ *   stale  anything else, and a lock of this very Slurm job from before it was requeued
  *
  * Local: rank 0 does this. */
 #ifndef FASCICLE_RUNLOCK_H

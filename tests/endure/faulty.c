@@ -2,13 +2,16 @@
  * tests.
  *
  *   FAULT_CALL    which: read, write, fsync, rename, open, fflush, flock; "read" and "write" stand
- * for pread, preadv ... too, "flock" for locks by fcntl FAULT_KIND    EIO, ENOSPC, EDQUOT ...: it
- * fails; SHORT: it does half of what it was asked for; STALL: the process is stopped FAULT_NTH the
- * how manieth of these calls, from 1; 0: none fails, they are only counted FAULT_STICKY  1: all
- * later ones too FAULT_PATH    only files whose path holds this text FAULT_RANK    only on this
- * rank FAULT_LOG     a file that gets a line when the call fails, and the number of calls at the
- * end CLOCK_JUMP    seconds by which the wall clock jumps at the CLOCK_NTH-th look at it; the
- * monotonic one does not */
+ *                 for pread, preadv ... too, "flock" for locks by fcntl
+ *   FAULT_KIND    EIO, ENOSPC, EDQUOT ...: it fails; SHORT: it does half of what it was asked for;
+ *                 STALL: the process is stopped
+ *   FAULT_NTH     the how manieth of these calls, from 1; 0: none fails, they are only counted
+ *   FAULT_STICKY  1: all later ones too
+ *   FAULT_PATH    only files whose path holds this text
+ *   FAULT_RANK    only on this rank
+ *   FAULT_LOG     a file that gets a line when the call fails, and the number of calls at the end
+ *   CLOCK_JUMP    seconds by which the wall clock jumps at the CLOCK_NTH-th look at it; the
+ *                 monotonic one does not */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
