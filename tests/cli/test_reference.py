@@ -1,5 +1,7 @@
 """The reference of the neuron models: its arrays equal plain Python integers, and both the published form of the fly model.
 seconds: 120"""
+import csv
+import json
 import os
 import random
 import sys
@@ -7,6 +9,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.environ["SOURCE"], "tests", "reference"))
+import configuration  # noqa: E402
 from integrate_and_fire import MODELS, Doubles, Factor, Integers, Network, factor, nearest, times, times_array  # noqa: E402
 from plain import Plain  # noqa: E402
 
@@ -111,6 +114,31 @@ def test_published_fly_model():
     check(len({i for _, i in spikes}) > 30 and len(spikes) > 1000, "too quiet:", len(spikes))
     check(Integers(net).run(3000, events=driven) == spikes, "the reference is not the published loop")
     check(Doubles(net).run(3000, events=driven) == spikes, "double precision is not the published loop")
+
+
+def rows_of(path):
+    with open(path) as file:
+        return [[int(cell) for cell in row] for row in list(csv.reader(file))[1:]]
+
+
+def test_vectors():
+    """The spikes of Brian2 and NEST that are kept, and the integers' states after the last step."""
+    folder = os.path.join(os.environ["SOURCE"], "tests", "data", "models")
+    names = sorted(name[:-5] for name in os.listdir(folder) if name.endswith(".json"))
+    check(len(names) == 12, "vectors:", names)
+    for name in names:
+        case = configuration.load(f"{folder}/{name}.json", f"{folder}/edges.csv", 80, 2000)
+        run = case.start(Integers)
+        spikes = run.run(case.steps, case.fires, case.currents)
+        check([list(spike) for spike in spikes] == rows_of(f"{folder}/{name}.spikes.csv"), name)
+        states = run.x[:len(case.net.classes[0].components)] + [run.counter]
+        check([[i, *(int(x[i]) for x in states)] for i in range(80)] == rows_of(f"{folder}/{name}.states.csv"), "states of", name)
+    with open(f"{folder}/factors.jsonl") as file:
+        for line in map(json.loads, file):
+            none = np.zeros(0, int)
+            net = Network(line["model"], line["dt_ms"], line["weight"], [line["neuron"]], np.zeros(1, int), *[none] * 4)
+            factors = {f"{to},{from_}": [by.sign, by.f, by.s] for (to, from_), by in net.integer_factors(net.classes[0]).items()}
+            check(factors == line["factors"], line)
 
 
 def test_bounds():

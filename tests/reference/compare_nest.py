@@ -17,12 +17,18 @@ import nets
 CASES = [
     lambda: nets.cortex("exp_1000", "psc_exp", 1000, 100, 21),
     lambda: nets.cortex("exp_two_taus_1000", "psc_exp", 1000, 100, 22, taus=(2.0, 5.0), psp=0.3, pulses=True),
-    lambda: nets.cortex("exp_equal_taus_1000", "psc_exp", 1000, 100, 23, taus=(10.0, 2.0), psp=0.15),
+    lambda: nets.cortex("exp_equal_taus_1000", "psc_exp", 1000, 100, 23, taus=(10.0, 10.0), psp=0.05),
     lambda: nets.cortex("alpha_1000", "psc_alpha", 1000, 100, 24, taus=(0.5, 0.5)),
     lambda: nets.cortex("alpha_two_taus_1000", "psc_alpha", 1000, 100, 25, taus=(2.0, 3.0), psp=0.3, pulses=True),
-    lambda: nets.cortex("alpha_equal_taus_1000", "psc_alpha", 1000, 100, 26, taus=(10.0, 1.0), psp=0.2),
+    lambda: nets.cortex("alpha_equal_taus_1000", "psc_alpha", 1000, 100, 26, taus=(10.0, 10.0), psp=0.05),
     lambda: nets.cortex("delta_1000", "lif_delta", 1000, 100, 27),
     lambda: nets.cortex("delta_pulses_1000", "lif_delta", 1000, 100, 28, pulses=True, psp=0.7),
+    lambda: nets.cortex("exp_classes_1000", "psc_exp", 1000, 100, 29, taus=(1.0, 2.0), psp=0.5, differing=True, pulses=True),
+    lambda: nets.cortex("alpha_classes_1000", "psc_alpha", 1000, 100, 30, taus=(1.0, 2.0), psp=0.5, differing=True),
+    lambda: nets.cortex("delta_classes_1000", "lif_delta", 1000, 100, 34, differing=True),
+    lambda: nets.cortex("exp_half_ms_1000", "psc_exp", 1000, 100, 35, taus=(0.5, 2.0), psp=0.7, h=0.5, steps=2000, delays=(1, 9)),
+    lambda: nets.cortex("alpha_half_ms_1000", "psc_alpha", 1000, 100, 36, taus=(0.5, 2.0), psp=0.6, h=0.5, steps=2000, delays=(1, 9)),
+    lambda: nets.cortex("exp_fine_1000", "psc_exp", 1000, 100, 37, h=0.02, steps=20000),
 ]
 PEERS = {"psc_exp": "iaf_psc_exp", "psc_alpha": "iaf_psc_alpha", "lif_delta": "iaf_psc_delta"}
 KEYS = {"E_L": "v_rest_mv", "V_th": "v_threshold_mv", "V_reset": "v_reset_mv", "tau_m": "tau_m_ms", "C_m": "c_m_pf",
@@ -76,7 +82,7 @@ def nest_spikes(case):
     nest_currents(case, nodes)
     nodes = np.array(nodes)
     for from_device in (False, True):
-        some = np.flatnonzero(np.isin(net.pre, list(sources)) == from_device)
+        some = np.flatnonzero((np.isin(net.pre, list(sources)) == from_device) & ~np.isin(net.pre, net.silenced))
         if len(some):
             nest.Connect(nodes[net.pre[some]], nodes[net.post[some]], "one_to_one", {
                 "weight": net.weight[some] * net.weight_unit, "delay": np.round(net.delay[some] * net.dt_ms, 6)})

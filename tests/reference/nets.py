@@ -20,13 +20,19 @@ class Case:
     currents: dict = dataclasses.field(default_factory=dict)
     events: dict = dataclasses.field(default_factory=dict)
     v_mv: np.ndarray = None                                    # at the start; None: rest
+    counter: np.ndarray = None                                 # steps of rest at the start; None: 0
 
-    def run(self, arithmetic):
+    def start(self, arithmetic):
         simulation = arithmetic(self.net)
+        if self.counter is not None:
+            simulation.counter = self.counter.copy()
         if self.v_mv is not None:
             for i, v in enumerate(self.v_mv):
                 simulation.set_v(i, float(v))
-        return simulation.run(self.steps, self.fires, self.currents, self.events)
+        return simulation
+
+    def run(self, arithmetic):
+        return self.start(arithmetic).run(self.steps, self.fires, self.currents, self.events)
 
 
 def by_step(trains):
@@ -43,15 +49,15 @@ def poisson_steps(draw, probability, steps):
 
 
 def fly(name, n, mean_degree, seed, steps=10000, driven=0, rate_hz=100.0, silenced=0, currents=False, kicked=0.0, strength=8.0,
-        adaptation=None):
+        adaptation=None, driven_rest=False):
     """lif_exp with the fly's parameters, signed synapse counts of a heavy tail, one delay of 18 steps. driven: so many neurons
-    without refractory time get events of 68.75 mV; kicked: this part of the neurons starts above threshold; currents: each
+    without refractory time (driven_rest: with) get events of 68.75 mV; kicked: this part of the neurons starts above threshold; currents: each
     neuron has one of 16 constant drives, some of them above threshold."""
     draw = np.random.default_rng(seed)
     n_edges = n * mean_degree
     neuron = dict(FLY, **({"adaptation": adaptation} if adaptation else {}))
     neurons, class_of = [neuron, {**neuron, "refractory_ms": 0.0}], np.zeros(n, int)
-    class_of[:driven] = 1
+    class_of[:driven] = not driven_rest
     if currents:
         neurons = [{**neuron, "c_m_pf": 200.0, "i_e_pa": float(pa)} for pa in np.linspace(40, 100, 16)]
         class_of = draw.integers(0, 16, n)
@@ -67,15 +73,19 @@ def fly(name, n, mean_degree, seed, steps=10000, driven=0, rate_hz=100.0, silenc
 
 
 def cortex(name, model, n, mean_degree, seed, steps=10000, sources=100, rate_hz=20.0, taus=(0.5, 0.5), drive_pa=(300, 420),
-           psp=1.0, pulses=False, adaptation=None, h=0.1, delays=(1, 31)):
+           psp=1.0, pulses=False, adaptation=None, h=0.1, delays=(1, 31), differing=False):
     """A NEST model with excitation and inhibition: weights over 16 bits, mixed delays, one of 20 constant currents for each neuron.
-    The last `sources` neurons have no in-edges and fire at given steps. psp: scale of the weights."""
+    The last `sources` neurons have no in-edges and fire at given steps. psp: scale of the weights; differing: classes differ in all parameters."""
     draw = np.random.default_rng(seed)
     n_edges, inner = n * mean_degree, n - sources
     neuron = dict(CORTEX, **({"adaptation": adaptation} if adaptation else {}))
     if model.startswith("psc_"):
         neuron.update(tau_syn_ex_ms=taus[0], tau_syn_in_ms=taus[1])
     neurons = [{**neuron, "i_e_pa": float(pa)} for pa in np.linspace(*drive_pa, 20)] + [neuron]
+    if differing:
+        for i, one in enumerate(neurons):
+            one.update(tau_m_ms=8.0 + i % 7, c_m_pf=200.0 + 13 * i, v_threshold_mv=-50.0 + 0.25 * (i % 5),
+                       v_reset_mv=-65.0 - i % 4, v_rest_mv=-65.0 - 0.5 * (i % 3), refractory_ms=1.0 + 0.5 * (i % 4))
     class_of = np.where(np.arange(n) < inner, draw.integers(0, 20, n), 20)
     pre, post = draw.integers(0, n, n_edges), draw.integers(0, inner, n_edges)
     inhibits = draw.random(n) < 0.2
