@@ -30,7 +30,7 @@ static const struct verb *find_verb(const char *name) {
 }
 
 static bool is_help(const char *word) {
-  return !strcmp(word, "--help") || !strcmp(word, "-h");
+  return !strncmp(word, "--help", 6) || !strcmp(word, "-h");
 }
 
 static bool wants_help(int argc, char **argv) {

@@ -1,25 +1,12 @@
+/* Parse a command line by the rows of a table, and explain it. */
 #include "options.h"
 #include "core/json.h"
+#include "wrap.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void print_wrapped(const char *text, int indent, int column) {
-  const int width = 100;
-  for (const char *word = text; *word;) {
-    const int n = (int)strcspn(word, " \n"), blank = column > indent;
-    if (column + blank + n > width)
-      column = printf("\n%*s", indent, "") - 1 + printf("%.*s", n, word);
-    else
-      column += printf("%s%.*s", blank ? " " : "", n, word);
-    word += n;
-    if (*word == '\n') column = printf("\n%*s", indent, "") - 1;
-    if (*word) word++;
-  }
-  printf("\n");
-}
 
 static void print_help(const struct usage *u, const struct option *options, int n) {
   printf("Usage: fascicle %s %s%s[options]\n\n", u->verb, u->operands, *u->operands ? " " : "");
@@ -34,7 +21,28 @@ static void print_help(const struct usage *u, const struct option *options, int 
       printf("%*s", 31 - used, "");
     print_wrapped(o->help, 31, 31);
   }
-  printf("  --help                       this text\n\nExample:\n%s\n", u->example);
+  printf("  --help                       this text\n");
+  if (u->n_keys) printf("  --help-keys                  the keys of the configuration\n");
+  printf("\nExample:\n%s\n", u->example);
+}
+
+static void print_keys(const struct usage *u, bool markdown) {
+  for (int i = 0; i < u->n_keys; i++) {
+    if (i) printf("\n");
+    (markdown ? config_print_markdown : config_print)(&u->keys[i]);
+  }
+}
+
+/* Whether a word asks for help, which then is on stdout. */
+static bool helped(const struct usage *u, const struct option *options, int n, const char *word) {
+  const bool markdown = !strcmp(word, "--help-keys=markdown");
+  if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+    print_help(u, options, n);
+  else if (u->n_keys && (markdown || !strcmp(word, "--help-keys")))
+    print_keys(u, markdown);
+  else
+    return false;
+  return true;
 }
 
 static const struct option *find(const struct option *options, int n, const char *name,
@@ -152,10 +160,7 @@ struct status options_parse(const struct usage *u, const struct option *options,
                      "%s: word %d, '%s', is not UTF-8; rename the file, or set a UTF-8 locale",
                      u->verb, i, argv[i]);
   for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
-    if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-      print_help(u, options, n);
-      return failure(HELP_SHOWN, "help");
-    }
+    if (helped(u, options, n, argv[i])) return failure(HELP_SHOWN, "help");
   int n_operands = 0;
   bool only_operands = false;
   for (int i = 1; i < argc; i++) {

@@ -2,6 +2,7 @@
 #ifndef FASCICLE_OPTIONS_H
 #define FASCICLE_OPTIONS_H
 
+#include "config_keys.h"
 #include "core/fail.h"
 #include "core/types.h"
 
@@ -34,13 +35,16 @@ struct usage {
   int fewest, most;     /* how many of them */
   const char *about;    /* a few lines */
   const char *example;  /* lines that can be pasted */
+  /* What --help-keys lists, and --help-keys=markdown as jobs/conf/README.md has it. */
+  const struct config_table *keys;
+  int n_keys;
 };
 
 enum { HELP_SHOWN = -1 }; /* the status code that options_parse returns after --help */
 
 /* Parse argv[1..]; operands go to `operand` [usage->most]. The `=` form and "--" work. --help (-h)
- * prints to stdout and returns HELP_SHOWN. Wrong words: EXIT_USAGE with the option, the value and
- * what is allowed; words must be UTF-8. */
+ * and --help-keys print to stdout and return HELP_SHOWN. Wrong words: EXIT_USAGE with the option,
+ * the value and what is allowed; words must be UTF-8. */
 struct status options_parse(const struct usage *usage, const struct option *options, int n,
                             int argc, char **argv, const char **operand);
 

@@ -1,180 +1,103 @@
+/* The keys of a training run, and what a resumed run may change. */
 #include "config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct train_config train_config_defaults(void) {
-  return (struct train_config){
-      .batch = 32,
-      .steps_per_window = 64,
-      .microsteps = 2,
-      .embedding = 32,
-      .n_input = 256,
-      .n_output = 512,
-      .init_scale = 1.0,
-      .leak_init = 0.5,
-      .normalize = true,
-      .optimizer = {.lr_edges = 3e-4,
-                    .lr_adapters = 1e-3,
-                    .weight_decay = 0.01,
-                    .beta1 = 0.9,
-                    .beta2 = 0.999,
-                    .eps = 1e-8,
-                    .clip = 1.0},
-      .train_steps = 20000,
-      .eval_every = 250,
-      .eval_windows = 640,
-      .checkpoint_every = 1000,
-      .log_every = 10,
-      .seed = 1,
-      .validation_fraction = 0.1,
-  };
-}
+/* ---- the keys ---- */
 
-/* ---- the tables that reading and writing share ---- */
+#define AT(member) .offset = offsetof(struct train_config, member)
+#define OF(member) .offset = offsetof(struct optim_config, member)
 
-enum kind { WHOLE, REAL, FLAG };
-struct key {
-  const char *name;
-  enum kind kind;
-  void *to;
-  double low, high;
+static const struct config_key optimizer_keys[] = {
+    {"lr_edges", CONFIG_REAL, OF(lr_edges), .high = 1e38, .range = "0 or more", .initially = "3e-4",
+     .help = "learning rate of edges, leaks and biases"},
+    {"lr_adapters", CONFIG_REAL, OF(lr_adapters), .high = 1e38, .range = "0 or more",
+     .initially = "1e-3", .help = "learning rate of embedding, projection and readout"},
+    {"weight_decay", CONFIG_REAL, OF(weight_decay), .high = 100, .initially = "0.01",
+     .help = "AdamW's decoupled decay"},
+    {"beta1", CONFIG_REAL, OF(beta1), .high = 1 - 1e-9, .range = "0 to below 1", .initially = "0.9",
+     .help = "of the mean gradient"},
+    {"beta2", CONFIG_REAL, OF(beta2), .high = 1 - 1e-9, .range = "0 to below 1",
+     .initially = "0.999", .help = "of the mean squared gradient"},
+    {"eps", CONFIG_REAL, OF(eps), .low = 1e-30, .high = 1, .initially = "1e-8",
+     .help = "keeps the division from zero"},
+    {"clip", CONFIG_REAL, OF(clip), .high = 1e30, .range = "0 or more", .initially = "1.0",
+     .help = "largest norm of the whole gradient; 0: no clip"},
+    {"warmup", CONFIG_INT, OF(warmup), 0, CONFIG_MOST, .unit = "steps", .initially = "0",
+     .help = "linear rise of the learning rates at the start"},
+    {"schedule", CONFIG_WORD, OF(schedule), .words = "constant|cosine", .initially = "\"constant\"",
+     .help = "`cosine`: learning rates fall to 0 at `train_steps`"},
 };
+static const struct config_table optimizer_table = CONFIG_TABLE("Optimizer", optimizer_keys);
 
-static const double BIG = 1e15;
-enum { N_KEYS = 21, N_OPTIM_KEYS = 8 };
+static const struct config_key train_keys[] = {
+    {"batch", CONFIG_INT, AT(batch), 1, 1 << 20, .unit = "windows", .initially = "32",
+     .help = "windows of one step, over all replicas; each replica takes a contiguous share"},
+    {"steps_per_window", CONFIG_INT, AT(steps_per_window), 1, 1 << 20, .unit = "characters",
+     .initially = "64", .help = "T, length of a window"},
+    {"microsteps", CONFIG_INT, AT(microsteps), 1, 1024, .initially = "2",
+     .help = "M, updates of the network for each character"},
+    {"embedding", CONFIG_INT, AT(embedding), 1, 1 << 16, .initially = "32",
+     .help = "dimension of the vector that represents a character"},
+    {"n_input", CONFIG_INT, AT(n_input), 1, CONFIG_MOST, .unit = "neurons", .initially = "256",
+     .help = "neurons that are driven: those of highest out-degree"},
+    {"n_output", CONFIG_INT, AT(n_output), 1, CONFIG_MOST, .unit = "neurons", .initially = "512",
+     .help = "neurons that are read: those of highest in-degree"},
+    {"init_scale", CONFIG_REAL, AT(init_scale), .high = 1e6, .range = "0 or more",
+     .initially = "1.0",
+     .help = "standard deviation of the edges' start values; the log gives the spectral radius, "
+             "which should be near 1"},
+    {"normalize", CONFIG_FLAG, AT(normalize), .initially = "true",
+     .help = "multiply each edge by in-degree(target)^(-1/2)"},
+    {"leak_init", CONFIG_REAL, AT(leak_init), .low = 1e-6, .high = 1 - 1e-6,
+     .range = "between 0 and 1", .initially = "0.5",
+     .help = "start value of every leak; leaks are trained"},
+    {"train_steps", CONFIG_INT, AT(train_steps), 1, CONFIG_MOST, .unit = "steps",
+     .initially = "20000", .help = "steps of the whole training"},
+    {"eval_every", CONFIG_INT, AT(eval_every), 0, CONFIG_MOST, .unit = "steps", .initially = "250",
+     .help = "between evaluations on the validation part; 0: never"},
+    {"eval_windows", CONFIG_INT, AT(eval_windows), 1, CONFIG_MOST, .unit = "windows",
+     .initially = "640", .help = "windows of an evaluation, the same each time"},
+    {"checkpoint_every", CONFIG_INT, AT(checkpoint_every), 0, CONFIG_MOST, .unit = "steps",
+     .initially = "1000",
+     .help = "between checkpoints; 0: at the end, at a better evaluation and on request"},
+    {"log_every", CONFIG_INT, AT(log_every), 1, CONFIG_MOST, .unit = "steps", .initially = "10",
+     .help = "between lines of `metrics.jsonl`"},
+    {"seed", CONFIG_INT, AT(seed), 0, CONFIG_MOST, .initially = "1",
+     .help = "of start values and windows"},
+    {"frozen_edges", CONFIG_FLAG, AT(frozen_edges), .initially = "false",
+     .help = "control: random signs scaled to spectral radius 0.95; edges, leaks and biases are "
+             "not trained"},
+    {"carry_state", CONFIG_FLAG, AT(carry_state), .initially = "false",
+     .help = "each sample reads on in the text from where it stopped and keeps its state; "
+             "`false`: random windows from the zero state"},
+    {"validation_fraction", CONFIG_REAL, AT(validation_fraction), .high = 0.9, .initially = "0.1",
+     .help = "share of the text, at its end, that is not trained on"},
+    {"text_characters", CONFIG_INT, AT(text_characters), 0, CONFIG_MOST, .unit = "characters",
+     .initially = "0", .help = "length of the text's beginning that is used; 0: all of it"},
+    {"precision", CONFIG_WORD, AT(precision), .words = "fp32|mixed", .initially = "\"fp32\"",
+     .help = "`mixed`: values read along edges are rounded to 16 bits, see below; `--precision` "
+             "overrides it"},
+    {"optimizer", CONFIG_OBJECT, AT(optimizer), .inner = &optimizer_table, .help = "AdamW"},
+};
+const struct config_table train_config_keys = CONFIG_TABLE("Keys of a training", train_keys);
 
-static void keys_of(struct train_config *c, struct key keys[N_KEYS]) {
-  const struct key all[N_KEYS] = {
-      {"batch", WHOLE, &c->batch, 1, 1 << 20},
-      {"steps_per_window", WHOLE, &c->steps_per_window, 1, 1 << 20},
-      {"microsteps", WHOLE, &c->microsteps, 1, 1024},
-      {"embedding", WHOLE, &c->embedding, 1, 1 << 16},
-      {"n_input", WHOLE, &c->n_input, 1, BIG},
-      {"n_output", WHOLE, &c->n_output, 1, BIG},
-      {"init_scale", REAL, &c->init_scale, 0, 1e6},
-      {"normalize", FLAG, &c->normalize, 0, 0},
-      {"leak_init", REAL, &c->leak_init, 1e-6, 1 - 1e-6},
-      {"train_steps", WHOLE, &c->train_steps, 1, BIG},
-      {"eval_every", WHOLE, &c->eval_every, 0, BIG},
-      {"eval_windows", WHOLE, &c->eval_windows, 1, BIG},
-      {"checkpoint_every", WHOLE, &c->checkpoint_every, 0, BIG},
-      {"log_every", WHOLE, &c->log_every, 1, BIG},
-      {"seed", WHOLE, &c->seed, 0, BIG},
-      {"frozen_edges", FLAG, &c->frozen_edges, 0, 0},
-      {"carry_state", FLAG, &c->carry_state, 0, 0},
-      {"validation_fraction", REAL, &c->validation_fraction, 0, 0.9},
-      {"text_characters", WHOLE, &c->text_characters, 0, BIG},
-      {"precision", FLAG, NULL, 0, 0}, /* a word, read apart */
-      {"optimizer", FLAG, NULL, 0, 0}, /* an object, read apart */
-  };
-  memcpy(keys, all, sizeof all);
-}
-
-static void optim_keys_of(struct optim_config *o, struct key keys[N_OPTIM_KEYS]) {
-  const struct key all[N_OPTIM_KEYS] = {
-      {"lr_edges", REAL, &o->lr_edges, 0, 1e38},
-      {"lr_adapters", REAL, &o->lr_adapters, 0, 1e38},
-      {"weight_decay", REAL, &o->weight_decay, 0, 100},
-      {"beta1", REAL, &o->beta1, 0, 1 - 1e-9},
-      {"beta2", REAL, &o->beta2, 0, 1 - 1e-9},
-      {"eps", REAL, &o->eps, 1e-30, 1},
-      {"clip", REAL, &o->clip, 0, 1e30},
-      {"warmup", WHOLE, &o->warmup, 0, BIG},
-  };
-  memcpy(keys, all, sizeof all);
-}
-
-static struct status read_keys(const json_t *json, const char *where, const struct key *keys,
-                               int n) {
-  for (int i = 0; i < n; i++) {
-    const struct key *k = &keys[i];
-    if (!k->to) continue;
-    switch (k->kind) {
-    case WHOLE:
-      TRY(json_take_int(json, where, k->name, (int64_t)k->low, (int64_t)k->high, k->to));
-      break;
-    case REAL: TRY(json_take_real(json, where, k->name, k->low, k->high, k->to)); break;
-    case FLAG: TRY(json_take_flag(json, where, k->name, k->to)); break;
-    }
-  }
-  return fine();
-}
-
-static void write_keys(json_t *json, const struct key *keys, int n) {
-  for (int i = 0; i < n; i++) {
-    const struct key *k = &keys[i];
-    if (!k->to) continue;
-    json_t *value = k->kind == WHOLE  ? json_integer(*(int64_t *)k->to)
-                    : k->kind == REAL ? json_real(*(double *)k->to)
-                                      : json_boolean(*(bool *)k->to);
-    json_object_set_new(json, k->name, value);
-  }
-}
-
-/* ---- reading ---- */
-
-static const char *const schedule_names[] = {"constant", "cosine"}, *const precision_names[] = {
-                                                                        "fp32", "mixed"};
-
-/* One of two words; *chosen keeps its value where the key is absent. */
-static struct status take_word(const json_t *json, const char *where, const char *key,
-                               const char *const names[2], int *chosen) {
-  const char *word = names[*chosen];
-  TRY(json_take_text(json, where, key, &word));
-  for (int i = 0; i < 2; i++)
-    if (!strcmp(word, names[i])) {
-      *chosen = i;
-      return fine();
-    }
-  return failure(EXIT_USAGE, "%s: \"%s\" is \"%s\"; it must be %s or %s", where, key, word,
-                 names[0], names[1]);
-}
-
-static struct status read_optimizer(const json_t *json, const char *above, struct optim_config *o) {
-  char where[512];
-  snprintf(where, sizeof where, "%s: optimizer", above);
-  struct key keys[N_OPTIM_KEYS];
-  optim_keys_of(o, keys);
-  const char *known[N_OPTIM_KEYS + 1] = {"schedule"};
-  int schedule = o->schedule;
-  for (int i = 0; i < N_OPTIM_KEYS; i++) known[i + 1] = keys[i].name;
-  TRY(json_only_keys(json, where, known, N_OPTIM_KEYS + 1));
-  TRY(read_keys(json, where, keys, N_OPTIM_KEYS));
-  TRY(take_word(json, where, "schedule", schedule_names, &schedule));
-  o->schedule = (enum schedule)schedule;
-  return fine();
+struct train_config train_config_defaults(void) {
+  struct train_config config = {0};
+  config_defaults(&train_config_keys, &config);
+  return config;
 }
 
 struct status train_config_read(const json_t *json, const char *where,
                                 struct train_config *config) {
   *config = train_config_defaults();
-  struct key keys[N_KEYS];
-  keys_of(config, keys);
-  const char *known[N_KEYS];
-  for (int i = 0; i < N_KEYS; i++) known[i] = keys[i].name;
-  TRY(json_only_keys(json, where, known, N_KEYS));
-  TRY(read_keys(json, where, keys, N_KEYS));
-  int precision = config->precision;
-  TRY(take_word(json, where, "precision", precision_names, &precision));
-  config->precision = (enum precision)precision;
-  const json_t *optimizer = json_object_get(json, "optimizer");
-  return optimizer ? read_optimizer(optimizer, where, &config->optimizer) : fine();
+  return config_read(&train_config_keys, json, where, config);
 }
 
 json_t *train_config_json(const struct train_config *config) {
-  struct train_config copy = *config;
-  struct key keys[N_KEYS], optim_keys[N_OPTIM_KEYS];
-  keys_of(&copy, keys), optim_keys_of(&copy.optimizer, optim_keys);
-  json_t *json = json_object(), *optimizer = json_object();
-  write_keys(json, keys, N_KEYS);
-  write_keys(optimizer, optim_keys, N_OPTIM_KEYS);
-  json_object_set_new(optimizer, "schedule",
-                      json_string(schedule_names[config->optimizer.schedule]));
-  json_object_set_new(json, "precision", json_string(precision_names[config->precision]));
-  json_object_set_new(json, "optimizer", optimizer);
-  return json;
+  return config_json(&train_config_keys, config);
 }
 
 /* ---- resuming ---- */

@@ -6,6 +6,7 @@
 
 #include "core/json.h"
 #include "core/types.h"
+#include "run/config_keys.h"
 
 enum schedule { SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 
@@ -37,6 +38,9 @@ struct train_config {
   double validation_fraction;
   int64_t text_characters; /* use only the first so many; 0: all */
 };
+
+/* The keys with their ranges and defaults, over struct train_config. */
+extern const struct config_table train_config_keys;
 
 struct train_config train_config_defaults(void);
 

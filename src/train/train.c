@@ -25,8 +25,7 @@ static const struct usage usage = {
         "config.json, metrics.jsonl, log.txt, checkpoints. Ranks form parts x replicas: a part "
         "holds a range "
         "of neurons, a replica takes its share of the batch. Every key of the configuration has a "
-        "default: "
-        "jobs/conf/README.md explains them. A run that is stopped by a signal or --max-time leaves "
+        "default; --help-keys lists them. A run that is stopped by a signal or --max-time leaves "
         "with code "
         "75 and a checkpoint; the same command with --resume auto goes on, on any number of ranks.",
     .example = "  fascicle train graph.h5 --text shakespeare.txt --config "
@@ -34,7 +33,9 @@ static const struct usage usage = {
                "  mpirun -n 4 fascicle train graph.h5 --text shakespeare.txt --output run --parts "
                "2 --resume auto\n"
                "  fascicle train graph.h5 --text shakespeare.txt --output try --set "
-               "train_steps=100 --set batch=8"};
+               "train_steps=100 --set batch=8",
+    .keys = &train_config_keys,
+    .n_keys = 1};
 
 struct request_line {
   const char *graph, *text, *precision;
