@@ -119,7 +119,7 @@ static inline void whole_read(const struct lif_run *run, bool with_ring, struct 
   const struct lif_net *net = run->setup.net;
   const int d = net->max_delay;
   struct lif_state own;
-  lif_state_init(net, &own);
+  lif_state_init(net, NULL, &own);
   lif_read(run, &own);
   memset(w->potential, 0, (size_t)net->n_global * sizeof *w->potential);
   memset(w->counter, 0, (size_t)net->n_global * sizeof *w->counter);
@@ -161,7 +161,7 @@ static inline void trail_spikes(struct trail *trail, const struct lif_run *run,
 static inline void trail_state(struct trail *trail, const struct lif_run *run) {
   const struct lif_net *net = run->setup.net;
   struct lif_state state;
-  lif_state_init(net, &state);
+  lif_state_init(net, NULL, &state);
   lif_read(run, &state);
   for (lidx i = 0; i < net->n_own; i++) {
     trail_add(trail, net->id[i], run->step, state.potential[i], state.counter[i]);
@@ -181,7 +181,7 @@ static inline void start_from(struct lif_run *run, const struct comm *comm,
                               const int64_t *potential, const int64_t *counter, uint32_t trial) {
   const struct lif_net *net = run->setup.net;
   struct lif_state state;
-  lif_state_init(net, &state);
+  lif_state_init(net, NULL, &state);
   for (lidx i = 0; i < net->n_own; i++) {
     if (potential) state.potential[i] = (int32_t)potential[net->id[i]];
     if (counter) state.counter[i] = (uint16_t)counter[net->id[i]];

@@ -135,12 +135,12 @@ static struct status run_alone(const struct lif_bed *bed, const struct lif_setup
   struct lif_run *run;
   struct lif_state state;
   TRY(lif_open(bed->comm, setup, &run));
-  lif_state_init(&bed->net, &state);
+  lif_state_init(&bed->net, NULL, &state);
   if (way->alive) fill_potentials(bed, state.potential);
   TRY(lif_write(run, bed->comm, &state, 0));
   lif_state_free(&state);
   time_steps(bed, run, n_steps, m);
-  lif_state_init(&bed->net, &state);
+  lif_state_init(&bed->net, NULL, &state);
   if (way->alive) check_alive(bed, run, &state);
   lif_state_free(&state);
   lif_close(run);
@@ -152,7 +152,7 @@ static struct status run_trials(const struct lif_bed *bed, const struct lif_setu
   struct lif_group group;
   struct lif_state state;
   TRY(lif_group_open(setup, way->trials, &group));
-  lif_state_init(&bed->net, &state);
+  lif_state_init(&bed->net, NULL, &state);
   if (way->alive) fill_potentials(bed, state.potential);
   for (int k = 0; k < group.n; k++) TRY(lif_write(&group.run[k], bed->comm, &state, (uint32_t)k));
   lif_state_free(&state);

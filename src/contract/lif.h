@@ -1,5 +1,5 @@
 /* Fixed-point leaky integrate-and-fire on one rank's share of a graph: what every backend promises.
- * The arithmetic, in full:
+ * contract/lif_model.h has the arithmetic of the linear models; that of lif_shift, in full:
  *
  *   I = sum of arrivals due at t + stimuli (exact)
  *   if counter > 0:  V = reset, counter -= 1, no spike (the input is lost)
@@ -17,6 +17,7 @@
 #ifndef FASCICLE_LIF_BACKEND_H
 #define FASCICLE_LIF_BACKEND_H
 
+#include "lif_model.h"
 #include "core/fail.h"
 #include "core/types.h"
 
@@ -61,30 +62,54 @@ enum { LIF_MUTED = 1, LIF_REMOVED = 2 }; /* the bits of lif_net.mute */
 
 enum { LIF_SHIFTS = 256 };
 struct lif_params {
+  const struct lif_model *model; /* NULL: lif_shift, by what follows */
   int32_t threshold, reset;
   int n_shifts;
   uint8_t shift[LIF_SHIFTS]; /* 0..31 */
   uint16_t refractory;       /* steps */
 };
 
-enum lif_kind { LIF_CURRENT, LIF_POISSON, LIF_SPIKES };
+enum lif_kind { LIF_CURRENT, LIF_POISSON, LIF_SPIKES, LIF_REPLAY, LIF_NOISE };
+
+/* Where Poisson events of a model go: to v itself, or as arrivals do. */
+enum lif_into { LIF_INTO_SYNAPSE, LIF_INTO_V };
+
+enum { LIF_MOST_EVENTS = 64 }; /* of one Poisson source in a step */
+enum { LIF_QUANTILES = 4096 }; /* of the standard normal: noise is drawn from these */
+
+/* A neuron that fires at a step, as another run's file says. */
+struct lif_replayed {
+  int64_t step;
+  lidx neuron; /* own row */
+};
 
 /* One stimulus, for own neurons. Random numbers: rng_draw(seed, low half of id, low half
  * of step, index | high half of id << 16, trial); a neuron gets `value` when
- * rng_unit(v[0], v[1]) < probability. */
+ * rng_unit(v[0], v[1]) < probability.
+ *
+ * With a model: a neuron has as many events as there are entries of `tail` above the 53-bit integer
+ * (v[0] 2^32 + v[1]) >> 11, each worth `amount` of 2^-32 units; a current adds amount_of[class] to
+ * v in each step; noise adds (quantile[v[0] >> 20] amount_of[class]) >> 32, rounded down. */
 struct lif_stimulus {
   enum lif_kind kind;
   int index;                     /* its position in the configuration, 0..65535 */
   int64_t first_step, last_step; /* inclusive; LIF_SPIKES: the first and last of `step` */
   int32_t value;                 /* current, or weight of a Poisson event; added to I */
   double probability;            /* LIF_POISSON, per step */
+  enum lif_into into;            /* LIF_POISSON with a model, as the next two */
+  int64_t amount;                /* one event */
+  int n_tails;                   /* 1 .. LIF_MOST_EVENTS */
+  const uint64_t *tail;          /* [n_tails] 2^53 P(more than j events), rounded up; descending */
+  const int64_t *amount_of;      /* [n_classes] LIF_CURRENT and LIF_NOISE with a model */
+  const int64_t *quantile; /* [LIF_QUANTILES] LIF_NOISE: of the standard normal, 2^-32 units */
   lidx n;
   const lidx *neuron; /* [n] own rows, ascending */
   int64_t n_steps;
-  const int64_t
-      *step; /* LIF_SPIKES: [n_steps] ascending; the neurons fire then, whatever V or counter */
+  const int64_t *step; /* LIF_SPIKES: [n_steps] ascending; the neurons fire then, whatever V is */
+  const struct lif_replayed *replayed; /* LIF_REPLAY: [n_steps] by step, then neuron */
 };
 
+/* With a model: LIF_INPUT, then LIF_INTEGRATE + c for component c. */
 enum lif_phase { LIF_INPUT = 0, LIF_INTEGRATE = 1 };
 struct lif_fault {
   int64_t step; /* INT64_MAX: none */
@@ -106,6 +131,16 @@ struct lif_tally {
   int64_t host_events;  /* of these, edges that a device read from host memory */
 };
 
+/* The network's state between two steps, own rows, host arrays. */
+struct lif_state {
+  int64_t step;       /* the next step */
+  int32_t *potential; /* [n_own] lif_shift; else NULL */
+  int64_t *component; /* [n_components][n_own] a model; else NULL */
+  uint16_t *counter;  /* [n_own] refractory steps left */
+  int64_t *ring;      /* [rings][n_own][max_delay]: entry d is the sum due at step + d; a model with
+                         two components that take arrivals has two rings, positive sums first */
+};
+
 struct comm;
 struct lif; /* the backend's state: V, counters, ring, its copy of the edges */
 
@@ -121,27 +156,27 @@ struct lif_together {
   struct status (*open)(const struct lif_net *net, const struct lif_params *params,
                         const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
                         int n_trials, struct lif **state);
-  void (*write)(struct lif *state, int k, int64_t step, uint32_t trial, const int32_t *potential,
-                const uint16_t *counter, const int64_t *ring);
-  void (*read)(struct lif *state, int k, int32_t *potential, uint16_t *counter, int64_t *ring);
+  void (*write)(struct lif *state, int k, uint32_t trial, const struct lif_state *values);
+  void (*read)(struct lif *state, int k, struct lif_state *values);
   int64_t (*run)(struct lif *state, int n_trials, int64_t n, struct lif_spikes *mine,
                  struct lif_tally *tally, struct lif_fault *fault, int *faulty);
-  void (*potentials)(struct lif *state, int k, lidx n, const lidx *neuron, int32_t *potential);
+  void (*values)(struct lif *state, int k, int component, lidx n, const lidx *neuron,
+                 int64_t *value);
 };
 
 struct lif_backend {
+  bool has_models; /* open() takes params->model */
+
   /* Local. The net and stimuli must outlive the state. n_threads >= 1. */
   struct status (*open)(const struct lif_net *net, const struct lif_params *params,
                         const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
                         int n_threads, struct lif **state);
   void (*close)(struct lif *state);
 
-  /* Whole state in and out, host arrays: potential [n_own], counter [n_own], ring
-   * [n_own][max_delay]: entry d of a neuron is its sum due at step + d. `trial` keys the random
-   * numbers. Without `wide` the sums given must fit int32. */
-  void (*write)(struct lif *state, int64_t step, uint32_t trial, const int32_t *potential,
-                const uint16_t *counter, const int64_t *ring);
-  void (*read)(struct lif *state, int32_t *potential, uint16_t *counter, int64_t *ring);
+  /* Whole state in and out; read leaves the step alone. `trial` keys the random numbers. Without
+   * `wide` the sums given must fit int32. */
+  void (*write)(struct lif *state, uint32_t trial, const struct lif_state *values);
+  void (*read)(struct lif *state, struct lif_state *values);
 
   /* Steps step .. step + n - 1, n <= min_delay: sums, update, spikes of own neurons into
    * `mine` (its arrays belong to the state and live until the next call). The first fault
@@ -168,8 +203,8 @@ struct lif_backend {
    * NULL: never. */
   bool (*join)(struct lif *state, const struct comm *comm, const gidx *first_of_rank);
 
-  /* Potentials of `n` own rows after the last integrated step. */
-  void (*potentials)(struct lif *state, lidx n, const lidx *neuron, int32_t *potential);
+  /* A component (0: the potential) of `n` own rows after the last integrated step. */
+  void (*values)(struct lif *state, int component, lidx n, const lidx *neuron, int64_t *value);
 
   const struct lif_together *together; /* NULL: one trial at a time */
 };

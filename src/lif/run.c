@@ -48,14 +48,21 @@ void lif_close(struct lif_run *run) {
 
 /* ---- state ---- */
 
-void lif_state_init(const struct lif_net *net, struct lif_state *state) {
-  *state = (struct lif_state){.potential = NEW_ZERO(int32_t, net->n_own),
-                              .counter = NEW_ZERO(uint16_t, net->n_own),
-                              .ring = NEW_ZERO(int64_t, (int64_t)net->n_own * net->max_delay)};
+void lif_state_init(const struct lif_net *net, const struct lif_model *model,
+                    struct lif_state *state) {
+  const int64_t n = net->n_own;
+  *state =
+      (struct lif_state){.counter = NEW_ZERO(uint16_t, n),
+                         .ring = NEW_ZERO(int64_t, lif_model_rings(model) * n * net->max_delay)};
+  if (model)
+    state->component = NEW_ZERO(int64_t, model->shape.n_components * n);
+  else
+    state->potential = NEW_ZERO(int32_t, n);
 }
 
 void lif_state_free(struct lif_state *state) {
-  mem_free(state->potential), mem_free(state->counter), mem_free(state->ring);
+  mem_free(state->potential), mem_free(state->component);
+  mem_free(state->counter), mem_free(state->ring);
   *state = (struct lif_state){0};
 }
 
@@ -65,28 +72,29 @@ static bool fits(int64_t x) {
 
 /* Where the proof says that no sum can leave int32, a state that has one is
  * another graph's, or damaged. */
-static struct status ring_check(const struct lif_net *net, const struct lif_state *state) {
+static struct status ring_check(const struct lif_net *net, const struct lif_model *model,
+                                const struct lif_state *state) {
   if (net->wide) return fine();
-  const int64_t n = (int64_t)net->n_own * net->max_delay;
+  const int64_t n = (int64_t)lif_model_rings(model) * net->n_own * net->max_delay;
   for (int64_t i = 0; i < n; i++)
     if (!fits(state->ring[i]))
       return failure(EXIT_INPUT,
                      "the state given holds a sum of %lld for neuron %lld, which this graph's "
                      "weights cannot reach; "
                      "it belongs to another graph or is damaged",
-                     (long long)state->ring[i], (long long)net->id[i / net->max_delay]);
+                     (long long)state->ring[i],
+                     (long long)net->id[i / net->max_delay % net->n_own]);
   return fine();
 }
 
 struct status lif_write(struct lif_run *run, const struct comm *comm, const struct lif_state *state,
                         uint32_t trial) {
-  TRY(agree(comm, ring_check(run->setup.net, state)));
+  TRY(agree(comm, ring_check(run->setup.net, run->setup.params.model, state)));
   const struct lif_backend *be = run->setup.backend;
   if (run->shared)
-    be->together->write(run->state, run->lane, state->step, trial, state->potential, state->counter,
-                        state->ring);
+    be->together->write(run->state, run->lane, trial, state);
   else
-    be->write(run->state, state->step, trial, state->potential, state->counter, state->ring);
+    be->write(run->state, trial, state);
   run->step = state->step;
   return fine();
 }
@@ -94,18 +102,18 @@ struct status lif_write(struct lif_run *run, const struct comm *comm, const stru
 void lif_read(const struct lif_run *run, struct lif_state *state) {
   const struct lif_backend *be = run->setup.backend;
   if (run->shared)
-    be->together->read(run->state, run->lane, state->potential, state->counter, state->ring);
+    be->together->read(run->state, run->lane, state);
   else
-    be->read(run->state, state->potential, state->counter, state->ring);
+    be->read(run->state, state);
   state->step = run->step;
 }
 
-void lif_potentials(const struct lif_run *run, lidx n, const lidx *row, int32_t *potential) {
+void lif_values(const struct lif_run *run, int component, lidx n, const lidx *row, int64_t *value) {
   const struct lif_backend *be = run->setup.backend;
   if (run->shared)
-    be->together->potentials(run->state, run->lane, n, row, potential);
+    be->together->values(run->state, run->lane, component, n, row, value);
   else
-    be->potentials(run->state, n, row, potential);
+    be->values(run->state, component, n, row, value);
 }
 
 /* ---- batches ---- */
@@ -264,7 +272,7 @@ static struct lif_fault own_pending(const struct lif_run *run) {
   const struct lif_net *net = run->setup.net;
   struct lif_fault least = {.step = LIF_NO_FAULT};
   struct lif_state state;
-  lif_state_init(net, &state);
+  lif_state_init(net, NULL, &state);
   lif_read(run, &state);
   for (lidx i = 0; i < net->n_own; i++)
     for (int d = 0; d < net->max_delay; d++) {
@@ -278,11 +286,25 @@ static struct lif_fault own_pending(const struct lif_run *run) {
 }
 
 void lif_final_check(const struct lif_run *run, const struct comm *comm, struct lif_fault *fault) {
-  *fault = run->setup.net->wide ? own_pending(run) : (struct lif_fault){.step = LIF_NO_FAULT};
+  const bool may_leave = run->setup.net->wide && !run->setup.params.model;
+  *fault = may_leave ? own_pending(run) : (struct lif_fault){.step = LIF_NO_FAULT};
   struct lif_fault *all = NEW(struct lif_fault, comm->size);
   comm_gather(comm, fault, sizeof *fault, all);
   for (int r = 0; r < comm->size; r++) *fault = lif_fault_smaller(*fault, all[r]);
   mem_free(all);
+}
+
+struct status lif_model_fault_status(const struct lif_fault *fault, const char *component,
+                                     const char *body) {
+  const bool arrivals = fault->phase == LIF_INPUT;
+  return failure(EXIT_RUNTIME,
+                 "step %lld, neuron %lld%s%s: %s reaches %.6g %s, the bound is %.6g; use smaller "
+                 "weights (convert --scale) or weaker stimuli",
+                 (long long)fault->step, (long long)fault->node, body ? ", body id " : "",
+                 body ? body : "", arrivals ? "a sum of arrivals" : component,
+                 arrivals ? (double)fault->value : (double)fault->value / 0x1p32,
+                 arrivals ? "counts" : "units",
+                 arrivals ? (double)LIF_MOST_ARRIVALS : (double)LIF_MOST_VALUE / 0x1p32);
 }
 
 struct status lif_fault_status(const struct lif_fault *fault, const char *body) {

@@ -4,7 +4,7 @@
  *
  *   lif_net_load(file, first_of_rank[comm->rank], first_of_rank[comm->rank + 1], &net);
  *   TRY(lif_open(comm, &setup, &run));
- *   lif_state_init(&net, &state);              // zeros at step 0; fill in the initial values
+ *   lif_state_init(&net, NULL, &state);              // zeros at step 0; fill in the initial values
  *   TRY(lif_write(run, comm, &state, trial));
  *   while (run->step < n_steps) {
  *     lif_batch(run, comm, n_steps - run->step, job_request(&job), &batch);
@@ -45,14 +45,6 @@ struct lif_run {
   struct lif_engine *engine; /* buffers */
 };
 
-/* The network's state between two steps, own rows. */
-struct lif_state {
-  int64_t step;       /* the next step */
-  int32_t *potential; /* [n_own] */
-  uint16_t *counter;  /* [n_own] refractory steps left */
-  int64_t *ring;      /* [n_own][max_delay]: entry d is the sum due at step + d */
-};
-
 /* What one batch did: steps step .. step + n_steps - 1. */
 struct lif_batch {
   int64_t step;
@@ -73,8 +65,9 @@ struct status lif_open(const struct comm *comm, const struct lif_setup *setup,
                        struct lif_run **run);
 void lif_close(struct lif_run *run); /* collective; accepts NULL */
 
-/* Zeros at step 0, freed by lif_state_free. */
-void lif_state_init(const struct lif_net *net, struct lif_state *state);
+/* Zeros at step 0, freed by lif_state_free. model NULL: lif_shift. */
+void lif_state_init(const struct lif_net *net, const struct lif_model *model,
+                    struct lif_state *state);
 void lif_state_free(struct lif_state *state);
 
 /* State in: `trial` keys the random numbers. Agreed; EXIT_INPUT when a sum
@@ -94,8 +87,8 @@ void lif_batch(struct lif_run *run, const struct comm *comm, int64_t n, enum req
  * each ascending. Local. */
 void lif_own_nodes(const struct lif_run *run, const struct lif_batch *batch, nodeid *id);
 
-/* Potentials of n own rows, after the last step made. Local. */
-void lif_potentials(const struct lif_run *run, lidx n, const lidx *row, int32_t *potential);
+/* A component (0: the potential) of n own rows, after the last step made. Local. */
+void lif_values(const struct lif_run *run, int component, lidx n, const lidx *row, int64_t *value);
 
 /* After the last step of the whole run: sums that are due later must fit int32 too. The smallest
  * (step due, node) of all ranks, or step = LIF_NO_FAULT. */
@@ -104,5 +97,9 @@ void lif_final_check(const struct lif_run *run, const struct comm *comm, struct 
 /* The error line of a fault: EXIT_RUNTIME with step, phase, neuron (`body` names it as the user
  * knows it, NULL for none) and the value. Pure: the same on all ranks. */
 struct status lif_fault_status(const struct lif_fault *fault, const char *body);
+
+/* The same of a run with a model; component: the name of number fault->phase - LIF_INTEGRATE. */
+struct status lif_model_fault_status(const struct lif_fault *fault, const char *component,
+                                     const char *body);
 
 #endif

@@ -18,7 +18,7 @@ struct lif_group {
   int n;               /* room for so many trials */
   int alive;           /* trials 0 .. alive - 1 go on */
   int64_t step;        /* of those */
-  struct lif_run *run; /* [n] for lif_write, lif_read, lif_potentials, lif_own_nodes */
+  struct lif_run *run; /* [n] for lif_write, lif_read, lif_values, lif_own_nodes */
   struct lif_spikes *own;
   struct lif_tally *tally;
 };

@@ -212,7 +212,7 @@ static struct status read_state(const struct comm *comm, const char *path, struc
   if (!s.code) comm_min_i64(comm, &same, 1);
   if (!s.code && !same) {
     struct lif_state home;
-    lif_state_init(net, &home);
+    lif_state_init(net, NULL, &home);
     const bool whole = send_home(comm, place, net->n_own, id, state, &home);
     s = agree(comm,
               whole ? fine()

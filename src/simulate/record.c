@@ -108,7 +108,11 @@ static void take_potentials(struct lif_recorder *r, int64_t step) {
     r->record_room = room;
   }
   r->record_step[r->n_records] = step;
-  lif_potentials(r->run, r->n_rows, r->row, r->potential + r->n_records * r->n_rows);
+  int64_t *value = NEW(int64_t, r->n_rows);
+  lif_values(r->run, 0, r->n_rows, r->row, value);
+  int32_t *potential = r->potential + r->n_records * r->n_rows;
+  for (lidx i = 0; i < r->n_rows; i++) potential[i] = (int32_t)value[i];
+  mem_free(value);
   r->n_records++;
 }
 

@@ -55,7 +55,7 @@ static struct status begin_or_restore(struct trial *t) {
   struct lif_point *point = &t->point;
   *point = (struct lif_point){.trial = t->number, .config = t->sim->digests};
   TRY(rundir_find_checkpoint(t->comm, t->dir, t->sim->job.resume, path));
-  lif_state_init(&t->sim->net, &t->state);
+  lif_state_init(&t->sim->net, t->sim->config.params.model, &t->state);
   if (!path[0]) {
     set_initial(t);
     return fine();
@@ -171,7 +171,7 @@ struct status trial_save(struct trial *t) {
   recorder_close_segment(&t->recorder);
   const struct lif_point point = {t->run->step, t->number, recorder_align(&t->recorder, t->comm),
                                   t->sim->digests};
-  lif_state_init(&t->sim->net, &t->state);
+  lif_state_init(&t->sim->net, t->sim->config.params.model, &t->state);
   lif_read(t->run, &t->state);
   rundir_checkpoint_path(t->dir, point.step, path);
   TRY(lif_save(t->comm, path, &place, &point, &t->state, t->facts));

@@ -30,7 +30,7 @@ static void bench(const struct lif_data *d, const char *name, double share, int6
   for (lidx i = 0; i < d->net.n_own; i++) v[i] = share > 0 ? 1000 : 1000000000 + i;
   uint16_t *counter = NEW_ZERO(uint16_t, d->net.n_own);
   int64_t *ring = NEW_ZERO(int64_t, (int64_t)d->net.n_own * d->net.max_delay);
-  be->write(state, 0, 0, v, counter, ring);
+  be->write(state, 0, &(struct lif_state){.potential = v, .counter = counter, .ring = ring});
   double best = 1e9;
   int64_t spikes = 0, events = 0, made = 0;
   for (int repeat = 0; repeat < 4; repeat++) {

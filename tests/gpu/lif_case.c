@@ -70,10 +70,11 @@ static void hash_state(struct sha256 *hash, const struct lif_backend *be, struct
   int32_t *potential = NEW(int32_t, n);
   uint16_t *counter = NEW(uint16_t, n);
   int64_t *ring = NEW(int64_t, sums);
+  struct lif_state values = {.potential = potential, .counter = counter, .ring = ring};
   if (k < 0)
-    be->read(state, potential, counter, ring);
+    be->read(state, &values);
   else
-    be->together->read(state, k, potential, counter, ring);
+    be->together->read(state, k, &values);
   sha256_add(hash, potential, (size_t)n * sizeof *potential),
       sha256_add(hash, counter, (size_t)n * sizeof *counter);
   sha256_add(hash, ring, (size_t)sums * sizeof *ring);
@@ -102,7 +103,9 @@ struct lif_outcome lif_outcome(const struct lif_backend *be, const struct lif_da
   if (s.code) DIE(s.code, "%s", s.text);
   uint16_t *counter = NEW_ZERO(uint16_t, d->net.n_own);
   int64_t *ring = NEW_ZERO(int64_t, (int64_t)d->net.n_own * d->net.max_delay), step = FIRST_STEP;
-  be->write(state, step, job->trial, job->potential, counter, ring);
+  be->write(state, job->trial,
+            &(struct lif_state){
+                .step = step, .potential = job->potential, .counter = counter, .ring = ring});
   struct sha256 hash;
   sha256_init(&hash);
   for (const int64_t end = step + job->steps; step < end && o.fault.step == INT64_MAX;) {
@@ -137,7 +140,9 @@ void lif_outcomes(const struct lif_backend *be, const struct lif_data *d, const 
   int64_t *ring = NEW_ZERO(int64_t, (int64_t)d->net.n_own * d->net.max_delay), step = FIRST_STEP;
   struct sha256 hash[TRIALS];
   for (int k = 0; k < n_trials; k++) {
-    all->write(state, k, step, job->trial + (uint32_t)k, job->potential, counter, ring);
+    all->write(state, k, job->trial + (uint32_t)k,
+               &(struct lif_state){
+                   .step = step, .potential = job->potential, .counter = counter, .ring = ring});
     outcome[k] = (struct lif_outcome){.fault = {.step = INT64_MAX}};
     sha256_init(&hash[k]);
   }

@@ -102,7 +102,7 @@ static int64_t state_hash(const struct bed *b) {
   const struct lif_net *net = &b->place.net;
   struct lif_state state;
   uint64_t sum = 0;
-  lif_state_init(net, &state);
+  lif_state_init(net, NULL, &state);
   lif_read(b->run, &state);
   for (lidx i = 0; i < net->n_own; i++) {
     sum += edge_hash(net->id[i], state.step, state.potential[i], state.counter[i]).low;
@@ -152,7 +152,7 @@ static void check_graph(eidx n_edges, bool ordered) {
 /* Into the run of another bed with the same rows. */
 static void carry(const struct bed *from, struct bed *to) {
   struct lif_state state;
-  lif_state_init(&from->place.net, &state);
+  lif_state_init(&from->place.net, NULL, &state);
   lif_read(from->run, &state);
   CHECK_FINE(lif_write(to->run, &world, &state, 0));
   lif_state_free(&state);

@@ -138,7 +138,7 @@ static void carry_over(const struct lif_run *from, struct lif_run *to) {
   const struct lif_net *net = to->setup.net;
   whole_init(net, &w);
   whole_read(from, true, &w);
-  lif_state_init(net, &state);
+  lif_state_init(net, NULL, &state);
   state.step = from->step;
   for (lidx i = 0; i < net->n_own; i++) {
     state.potential[i] = (int32_t)w.potential[net->id[i]],

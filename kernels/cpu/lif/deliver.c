@@ -15,6 +15,7 @@ struct target {
   const struct lif_row *held; /* of this step's spikes, where edges are streamed; NULL: resident */
   char **slot;                /* slot[d]: that of the arrivals after d steps */
   size_t flags_at;
+  uint32_t negatives;           /* sums before the ring of negative weights; 0: one ring */
   uint32_t first_row, last_row; /* own rows of this thread */
   bool whole;                   /* these are all rows */
 };
@@ -36,9 +37,15 @@ static inline void fetch_row(const struct target *w, struct lif_row r) {
 }
 
 /* The next three are always inlined, with `wide` and `mark` known. */
+static inline __attribute__((always_inline)) size_t sum_of(const struct target *w,
+                                                           struct lif_edge x) {
+  return x.target + (size_t)(x.weight < 0 ? w->negatives : 0);
+}
+
 static inline __attribute__((always_inline)) void fetch_sum(const struct target *w,
                                                             struct lif_edge x, bool wide) {
-  __builtin_prefetch(w->slot[x.delay] + x.target * (wide ? sizeof(int64_t) : sizeof(int32_t)), 1);
+  __builtin_prefetch(w->slot[x.delay] + sum_of(w, x) * (wide ? sizeof(int64_t) : sizeof(int32_t)),
+                     1);
 }
 
 /* ring[t + delay][target] += weight */
@@ -46,9 +53,9 @@ static inline __attribute__((always_inline)) void
 add_edge(const struct target *w, struct lif_edge x, bool wide, bool mark) {
   char *at = w->slot[x.delay];
   if (wide)
-    ((int64_t *)(void *)at)[x.target] += x.weight;
+    ((int64_t *)(void *)at)[sum_of(w, x)] += x.weight;
   else
-    ((int32_t *)(void *)at)[x.target] += x.weight;
+    ((int32_t *)(void *)at)[sum_of(w, x)] += x.weight;
   if (mark) (at + w->flags_at)[x.target / LIF_BLOCK] = 1;
 }
 
@@ -87,6 +94,7 @@ static void deliver_part(struct lif *s, const struct lif_part *part, int n,
   if (part->first_block == part->last_block) return;
   struct target w = {.net = s->net,
                      .flags_at = s->flags_at,
+                     .negatives = s->n_rings == 2 ? (uint32_t)(s->n_blocks * LIF_BLOCK) : 0,
                      .first_row = (uint32_t)part->first_block * LIF_BLOCK,
                      .last_row = (uint32_t)part->last_block * LIF_BLOCK,
                      .whole = part->first_block == 0 && part->last_block == s->n_blocks};

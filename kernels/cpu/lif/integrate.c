@@ -7,16 +7,6 @@
 
 static const int32_t no_input[LIF_BLOCK];
 
-/* What comes in at one step of one block. */
-struct arrival {
-  lidx block, n;
-  int64_t step;
-  char *slot;
-  bool arrives; /* sums may be there */
-  int stimuli;  /* ADDS, FORCES */
-  lidx n_forced;
-};
-
 static bool fits(int64_t x) {
   return x >= INT32_MIN && x <= INT32_MAX;
 }
@@ -35,12 +25,20 @@ static bool listed(const struct lif_stimulus *stimulus, int64_t step) {
   return low < stimulus->n_steps && stimulus->step[low] == step;
 }
 
-static bool is_on(const struct lif_stimulus *stimulus, int64_t step) {
+static bool replayed(const struct lif_stimulus *stimulus, int64_t step) {
+  const int64_t at = lif_first_replayed(stimulus, step, 0);
+  return at < stimulus->n_steps && stimulus->replayed[at].step == step;
+}
+
+bool lif_stimulus_is_on(const struct lif_stimulus *stimulus, int64_t step) {
   if (step < stimulus->first_step || step > stimulus->last_step) return false;
+  if (stimulus->kind == LIF_REPLAY) return replayed(stimulus, step);
   return stimulus->kind != LIF_SPIKES || listed(stimulus, step);
 }
 
-enum { ADDS = 1, FORCES = 2 };
+static bool forces(const struct lif_stimulus *stimulus) {
+  return stimulus->kind == LIF_SPIKES || stimulus->kind == LIF_REPLAY;
+}
 
 /* What the stimuli of a block do at a step: its touches are sorted by first step, and those at the
  * front whose time is over are passed for good. */
@@ -51,13 +49,13 @@ static int stimuli_on(struct lif *s, lidx block, int64_t step) {
   while (*now < end && s->stimulus[s->touch[*now].stimulus].last_step < step) ++*now;
   for (int64_t k = *now; k < end && s->stimulus[s->touch[k].stimulus].first_step <= step; k++) {
     const struct lif_stimulus *stimulus = &s->stimulus[s->touch[k].stimulus];
-    if (is_on(stimulus, step)) on |= stimulus->kind == LIF_SPIKES ? FORCES : ADDS;
+    if (lif_stimulus_is_on(stimulus, step)) on |= forces(stimulus) ? LIF_FORCES : LIF_ADDS;
   }
   return on;
 }
 
 static void add_poisson(const struct lif *s, const struct lif_stimulus *stimulus,
-                        const struct lif_touch *touch, const struct arrival *a, int64_t *sum) {
+                        const struct lif_touch *touch, const struct lif_arrival *a, int64_t *sum) {
   const struct block_poisson draw = {.seed = s->seed,
                                      .limit = (uint64_t)ceil(stimulus->probability * 0x1p53),
                                      .step = (uint32_t)a->step,
@@ -69,45 +67,61 @@ static void add_poisson(const struct lif *s, const struct lif_stimulus *stimulus
 }
 
 /* Sums += currents and Poisson events. */
-static void add_stimuli(const struct lif *s, const struct arrival *a, int64_t *sum) {
+static void add_stimuli(const struct lif *s, const struct lif_arrival *a, int64_t *sum) {
   const lidx base = a->block * LIF_BLOCK;
   for (int64_t k = s->touch_now[a->block]; k < s->touch_ptr[a->block + 1]; k++) {
     const struct lif_touch *touch = &s->touch[k];
     const struct lif_stimulus *stimulus = &s->stimulus[touch->stimulus];
     if (stimulus->first_step > a->step) break;
-    if (!is_on(stimulus, a->step)) continue;
+    if (!lif_stimulus_is_on(stimulus, a->step)) continue;
     if (stimulus->kind == LIF_POISSON) add_poisson(s, stimulus, touch, a, sum);
     for (lidx i = touch->from; i < touch->to && stimulus->kind == LIF_CURRENT; i++)
       sum[stimulus->neuron[i] - base] += stimulus->value;
   }
 }
 
+/* A neuron, by its place in the block, unless it is listed or removed. */
+static void add_forced(const struct lif *s, struct lif_part *part, lidx row, lidx base,
+                       uint64_t *seen, lidx *n) {
+  const lidx place = row - base;
+  const uint64_t bit = 1ull << (place % 64);
+  if (seen[place / 64] & bit || (s->muted && s->mute[row] & LIF_REMOVED)) return;
+  seen[place / 64] |= bit;
+  part->forced[(*n)++] = (uint16_t)place;
+}
+
+static void add_replayed(const struct lif *s, struct lif_part *part,
+                         const struct lif_stimulus *stimulus, const struct lif_arrival *a,
+                         uint64_t *seen, lidx *n) {
+  const lidx base = a->block * LIF_BLOCK;
+  for (int64_t at = lif_first_replayed(stimulus, a->step, base);
+       at < stimulus->n_steps && stimulus->replayed[at].step == a->step &&
+       stimulus->replayed[at].neuron < base + a->n;
+       at++)
+    add_forced(s, part, stimulus->replayed[at].neuron, base, seen, n);
+}
+
 /* The neurons of the block, but for removed ones, that are made to fire now: part->forced [returned
  * n], by their place in the block, each once. */
-static lidx find_forced(const struct lif *s, struct lif_part *part, const struct arrival *a) {
-  const lidx base = a->block * LIF_BLOCK;
+static lidx find_forced(const struct lif *s, struct lif_part *part, const struct lif_arrival *a) {
   uint64_t seen[LIF_BLOCK / 64] = {0};
   lidx n = 0;
   for (int64_t k = s->touch_now[a->block]; k < s->touch_ptr[a->block + 1]; k++) {
     const struct lif_touch *touch = &s->touch[k];
     const struct lif_stimulus *stimulus = &s->stimulus[touch->stimulus];
     if (stimulus->first_step > a->step) break;
-    if (stimulus->kind != LIF_SPIKES || !is_on(stimulus, a->step)) continue;
-    for (lidx i = touch->from; i < touch->to; i++) {
-      const lidx row = stimulus->neuron[i], place = row - base;
-      const uint64_t bit = 1ull << (place % 64);
-      if (seen[place / 64] & bit || (s->muted && s->mute[row] & LIF_REMOVED)) continue;
-      seen[place / 64] |= bit;
-      part->forced[n++] = (uint16_t)place;
-    }
+    if (stimulus->kind == LIF_REPLAY) add_replayed(s, part, stimulus, a, seen, &n);
+    if (stimulus->kind != LIF_SPIKES || !lif_stimulus_is_on(stimulus, a->step)) continue;
+    for (lidx i = touch->from; i < touch->to; i++)
+      add_forced(s, part, stimulus->neuron[i], a->block * LIF_BLOCK, seen, &n);
   }
   return n;
 }
 
 /* ---- faults ---- */
 
-static void report(const struct lif *s, struct lif_fault *fault, const struct arrival *a, int phase,
-                   lidx i, int64_t value) {
+void lif_cpu_report(const struct lif *s, struct lif_fault *fault, const struct lif_arrival *a,
+                    int phase, lidx i, int64_t value) {
   const nodeid node = s->net->id[a->block * LIF_BLOCK + i];
   const struct lif_fault found = {a->step, phase, node, value};
   bool less = found.step < fault->step;
@@ -116,17 +130,18 @@ static void report(const struct lif *s, struct lif_fault *fault, const struct ar
   if (less) *fault = found;
 }
 
-static void report_sums(const struct lif *s, struct lif_fault *fault, const struct arrival *a,
+static void report_sums(const struct lif *s, struct lif_fault *fault, const struct lif_arrival *a,
                         const int64_t *sum) {
   for (lidx i = 0; i < a->n; i++)
-    if (!fits(sum[i])) report(s, fault, a, LIF_INPUT, i, sum[i]);
+    if (!fits(sum[i])) lif_cpu_report(s, fault, a, LIF_INPUT, i, sum[i]);
 }
 
-static void report_potentials(const struct lif *s, struct lif_fault *fault, const struct arrival *a,
-                              const int32_t *input) {
+static void report_potentials(const struct lif *s, struct lif_fault *fault,
+                              const struct lif_arrival *a, const int32_t *input) {
   for (lidx i = 0; i < a->n; i++) {
     const int64_t v = (int64_t)s->potential[a->block * LIF_BLOCK + i] + input[i];
-    if (!s->counter[a->block * LIF_BLOCK + i] && !fits(v)) report(s, fault, a, LIF_INTEGRATE, i, v);
+    if (!s->counter[a->block * LIF_BLOCK + i] && !fits(v))
+      lif_cpu_report(s, fault, a, LIF_INTEGRATE, i, v);
   }
 }
 
@@ -137,13 +152,14 @@ static const uint8_t *mute_of(const struct lif *s, lidx block) {
 }
 
 /* Exact sums of everything, where there is more than int32 arrivals to add; NULL on a fault. */
-static int32_t *summed_input(const struct lif *s, struct lif_part *part, const struct arrival *a) {
+static int32_t *summed_input(const struct lif *s, struct lif_part *part,
+                             const struct lif_arrival *a) {
   const lidx base = a->block * LIF_BLOCK;
   const int64_t *wide = (const int64_t *)(const void *)a->slot + base;
   const int32_t *narrow = (const int32_t *)(const void *)a->slot + base;
   for (lidx i = 0; i < a->n; i++)
     part->sum[i] = !a->arrives ? 0 : s->net->wide ? wide[i] : narrow[i];
-  if (a->stimuli & ADDS) add_stimuli(s, a, part->sum);
+  if (a->stimuli & LIF_ADDS) add_stimuli(s, a, part->sum);
   const uint8_t *mute = mute_of(s, a->block);
   for (lidx i = 0; i < a->n && s->barred[a->block]; i++)
     if (mute[i] & LIF_REMOVED) part->sum[i] = 0;
@@ -155,10 +171,10 @@ static int32_t *summed_input(const struct lif *s, struct lif_part *part, const s
 /* The block's input in int32, which with V is known to fit; NULL on a fault. Arrivals in int32 are
  * used where they stand: the slot is cleared after this step. */
 static const int32_t *input_of(const struct lif *s, struct lif_part *part,
-                               const struct arrival *a) {
+                               const struct lif_arrival *a) {
   const lidx base = a->block * LIF_BLOCK;
   int32_t *input;
-  if (a->stimuli & ADDS || (a->arrives && (s->net->wide || s->barred[a->block])))
+  if (a->stimuli & LIF_ADDS || (a->arrives && (s->net->wide || s->barred[a->block])))
     input = summed_input(s, part, a);
   else if (a->arrives)
     input = (int32_t *)(void *)a->slot + base;
@@ -171,16 +187,18 @@ static const int32_t *input_of(const struct lif *s, struct lif_part *part,
   return NULL;
 }
 
-static void clear_slot(struct lif *s, const struct arrival *a) {
+void lif_cpu_clear(struct lif *s, const struct lif_arrival *a) {
   const size_t width = s->net->wide ? sizeof(int64_t) : sizeof(int32_t);
-  memset(a->slot + (size_t)a->block * LIF_BLOCK * width, 0, LIF_BLOCK * width);
+  const size_t ring = (size_t)s->n_blocks * LIF_BLOCK * width;
+  for (int r = 0; r < s->n_rings; r++)
+    memset(a->slot + r * ring + (size_t)a->block * LIF_BLOCK * width, 0, LIF_BLOCK * width);
   lif_flags(s, a->slot)[a->block] = 0;
 }
 
 /* ---- one step of one block ---- */
 
 /* Listed spikes come whatever V and counter say. */
-static int force(struct lif *s, struct lif_part *part, const struct arrival *a) {
+static int force(struct lif *s, struct lif_part *part, const struct lif_arrival *a) {
   const lidx base = a->block * LIF_BLOCK;
   for (lidx k = 0; k < a->n_forced; k++) {
     const lidx i = part->forced[k];
@@ -192,7 +210,7 @@ static int force(struct lif *s, struct lif_part *part, const struct arrival *a) 
 }
 
 /* Nothing comes in and nobody rests. */
-static int step_alone(struct lif *s, struct lif_part *part, const struct arrival *a) {
+static int step_alone(struct lif *s, struct lif_part *part, const struct lif_arrival *a) {
   const lidx base = a->block * LIF_BLOCK;
   if (s->still[a->block]) return 0;
   const int found = block_leak(s->potential + base, a->n, &s->params);
@@ -202,20 +220,21 @@ static int step_alone(struct lif *s, struct lif_part *part, const struct arrival
                     part->fired);
 }
 
-static int step_with_input(struct lif *s, struct lif_part *part, const struct arrival *a,
+static int step_with_input(struct lif *s, struct lif_part *part, const struct lif_arrival *a,
                            const int32_t *input) {
   const lidx base = a->block * LIF_BLOCK;
   int found = block_step(s->potential + base, s->counter + base, input, mute_of(s, a->block), a->n,
                          &s->params, part->fired);
   found |= force(s, part, a);
-  if (a->arrives) clear_slot(s, a);
+  if (a->arrives) lif_cpu_clear(s, a);
   s->still[a->block] = 0;
   return found;
 }
 
 /* The block's spikes go to the end of the step's list. fired: bytes 0 or 1,
  * looked at eight at a time. */
-static void collect(const struct lif *s, struct lif_part *part, const struct arrival *a, int k) {
+static void collect(const struct lif *s, struct lif_part *part, const struct lif_arrival *a,
+                    int k) {
   struct lif_found *found = &part->found[k];
   if (found->room < found->n + LIF_BLOCK) {
     found->room = 2 * found->room + LIF_BLOCK;
@@ -235,13 +254,17 @@ static void collect(const struct lif *s, struct lif_part *part, const struct arr
 /* A fault ends the block's batch: what comes after it has no meaning. */
 static void run_block(struct lif *s, struct lif_part *part, lidx block, int n) {
   for (int k = 0; k < n; k++) {
-    struct arrival a = {.block = block, .n = lif_block_size(s, block), .step = s->step + k};
+    struct lif_arrival a = {.block = block, .n = lif_block_size(s, block), .step = s->step + k};
     a.slot = lif_slot_at(s, a.step);
     a.arrives = lif_flags(s, a.slot)[block];
     a.stimuli = stimuli_on(s, block, a.step);
-    if (a.stimuli & FORCES) a.n_forced = find_forced(s, part, &a);
+    if (a.stimuli & LIF_FORCES) a.n_forced = find_forced(s, part, &a);
     int found;
-    if (!a.arrives && !a.stimuli && !s->resting[block]) {
+    if (s->params.model) {
+      bool whole;
+      found = lif_model_step(s, part, &a, &whole);
+      if (!whole) return;
+    } else if (!a.arrives && !a.stimuli && !s->resting[block]) {
       found = step_alone(s, part, &a);
     } else {
       const int32_t *input = input_of(s, part, &a);

@@ -15,7 +15,7 @@ static size_t in_lines(size_t bytes) {
 static void take_ring(struct lif *s) {
   const int d = s->net->max_delay;
   const size_t width = s->net->wide ? sizeof(int64_t) : sizeof(int32_t);
-  s->flags_at = (size_t)s->n_blocks * LIF_BLOCK * width;
+  s->flags_at = (size_t)s->n_rings * (size_t)s->n_blocks * LIF_BLOCK * width;
   s->slot_bytes =
       in_lines(s->flags_at + (size_t)s->n_blocks + 1); /* never empty, even without rows */
   s->ring = mem_zero(d, s->slot_bytes);
@@ -104,13 +104,35 @@ static void cut_parts(struct lif *s) {
   mem_free(work);
 }
 
+/* ---- models ---- */
+
+/* The class that all neurons of a block have, or -1. */
+static int32_t class_of_block(const struct lif *s, lidx block) {
+  const uint16_t *class_of = s->params.model->class_of + block * LIF_BLOCK;
+  for (lidx i = 1; i < lif_block_size(s, block); i++)
+    if (class_of[i] != class_of[0]) return -1;
+  return class_of[0];
+}
+
+static void take_values(struct lif *s) {
+  const struct lif_model *model = s->params.model;
+  s->n_rings = lif_model_rings(model);
+  if (!model) {
+    s->potential = NEW_ZERO(int32_t, s->net->n_own);
+    return;
+  }
+  s->component = NEW_ZERO(int64_t, (int64_t)model->shape.n_components * s->n_blocks * LIF_BLOCK);
+  s->block_class = NEW(int32_t, s->n_blocks);
+  for (lidx b = 0; b < s->n_blocks; b++) s->block_class[b] = class_of_block(s, b);
+}
+
 static struct status open_lif(const struct lif_net *net, const struct lif_params *params,
                               const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
                               int n_threads, struct lif **state) {
   struct lif *s = NEW_ZERO(struct lif, 1);
   s->net = net, s->params = *params, s->stimulus = stimulus, s->seed = seed;
   s->n_blocks = (net->n_own + LIF_BLOCK - 1) / LIF_BLOCK;
-  s->potential = NEW_ZERO(int32_t, net->n_own);
+  take_values(s);
   s->counter = NEW_ZERO(uint16_t, net->n_own);
   s->muted = net->mute != NULL;
   s->mute = s->muted ? net->mute : NEW_ZERO(uint8_t, LIF_BLOCK);
@@ -125,7 +147,10 @@ static struct status open_lif(const struct lif_net *net, const struct lif_params
   s->n_parts = n_threads;
   s->part = NEW_ZERO(struct lif_part, n_threads);
   cut_parts(s);
-  for (int p = 0; p < n_threads; p++) s->part[p].found = NEW_ZERO(struct lif_found, net->min_delay);
+  for (int p = 0; p < n_threads; p++) {
+    s->part[p].found = NEW_ZERO(struct lif_found, net->min_delay);
+    if (params->model) s->part[p].work = lif_model_work_open();
+  }
   s->mine.step_ptr = NEW_ZERO(int64_t, net->min_delay + 1);
   *state = s;
   return fine();
@@ -134,9 +159,10 @@ static struct status open_lif(const struct lif_net *net, const struct lif_params
 static void close_lif(struct lif *s) {
   for (int p = 0; p < s->n_parts; p++) {
     for (int k = 0; k < s->net->min_delay; k++) mem_free(s->part[p].found[k].row);
-    mem_free(s->part[p].found);
+    mem_free(s->part[p].found), mem_free(s->part[p].work);
   }
   if (!s->muted) mem_free((void *)s->mute);
+  mem_free(s->component), mem_free(s->block_class);
   mem_free(s->potential), mem_free(s->counter), mem_free(s->ring), mem_free(s->slot);
   mem_free(s->resting), mem_free(s->still), mem_free(s->barred);
   mem_free(s->touch_ptr), mem_free(s->touch_now), mem_free(s->touch), mem_free(s->part);
@@ -147,50 +173,68 @@ static void close_lif(struct lif *s) {
 
 /* ---- state in and out ---- */
 
-static int64_t sum_in(const struct lif *s, const char *slot, lidx i) {
-  return s->net->wide ? ((const int64_t *)(const void *)slot)[i]
-                      : ((const int32_t *)(const void *)slot)[i];
+/* Sum i of ring r in a slot. */
+static int64_t sum_in(const struct lif *s, const char *slot, int r, lidx i) {
+  const int64_t at = (int64_t)r * s->n_blocks * LIF_BLOCK + i;
+  return s->net->wide ? ((const int64_t *)(const void *)slot)[at]
+                      : ((const int32_t *)(const void *)slot)[at];
 }
 
-static void set_sum(struct lif *s, char *slot, lidx i, int64_t sum) {
+static void set_sum(struct lif *s, char *slot, int r, lidx i, int64_t sum) {
+  const int64_t at = (int64_t)r * s->n_blocks * LIF_BLOCK + i;
   if (s->net->wide)
-    ((int64_t *)(void *)slot)[i] = sum;
+    ((int64_t *)(void *)slot)[at] = sum;
   else
-    ((int32_t *)(void *)slot)[i] = (int32_t)sum;
+    ((int32_t *)(void *)slot)[at] = (int32_t)sum;
   if (sum) lif_flags(s, slot)[i / LIF_BLOCK] = 1;
 }
 
-static void write_lif(struct lif *s, int64_t step, uint32_t trial, const int32_t *potential,
-                      const uint16_t *counter, const int64_t *ring) {
-  const int d = s->net->max_delay;
-  s->step = step, s->trial = trial;
+/* Where component c of neuron i is here. */
+static int64_t *component_of(const struct lif *s, int c, lidx i) {
+  return &s->component[(int64_t)c * s->n_blocks * LIF_BLOCK + i];
+}
+
+static void write_lif(struct lif *s, uint32_t trial, const struct lif_state *values) {
+  const int64_t n = s->net->n_own, d = s->net->max_delay;
+  const int n_components = s->params.model ? s->params.model->shape.n_components : 0;
+  s->step = values->step, s->trial = trial;
   for (lidx b = 0; b < s->n_blocks; b++) s->resting[b] = s->still[b] = 0;
   for (lidx b = 0; b < s->n_blocks; b++) s->touch_now[b] = s->touch_ptr[b];
   for (int k = 0; k < d; k++) memset(lif_flags(s, s->slot[k]), 0, (size_t)s->n_blocks);
-  for (lidx i = 0; i < s->net->n_own; i++) {
-    s->potential[i] = potential[i], s->counter[i] = counter[i];
-    s->resting[i / LIF_BLOCK] |= counter[i] != 0;
-    for (int k = 0; k < d; k++) set_sum(s, lif_slot_at(s, step + k), i, ring[(int64_t)i * d + k]);
+  for (lidx i = 0; i < n; i++) {
+    if (s->potential) s->potential[i] = values->potential[i];
+    for (int c = 0; c < n_components; c++) *component_of(s, c, i) = values->component[c * n + i];
+    s->counter[i] = values->counter[i];
+    s->resting[i / LIF_BLOCK] |= values->counter[i] != 0;
+    for (int r = 0; r < s->n_rings; r++)
+      for (int k = 0; k < d; k++)
+        set_sum(s, lif_slot_at(s, s->step + k), r, i, values->ring[(r * n + i) * d + k]);
   }
 }
 
-static void read_lif(struct lif *s, int32_t *potential, uint16_t *counter, int64_t *ring) {
-  const int d = s->net->max_delay;
-  for (lidx i = 0; i < s->net->n_own; i++) {
-    potential[i] = s->potential[i], counter[i] = s->counter[i];
-    for (int k = 0; k < d; k++)
-      ring[(int64_t)i * d + k] = sum_in(s, lif_slot_at(s, s->step + k), i);
+static void read_lif(struct lif *s, struct lif_state *values) {
+  const int64_t n = s->net->n_own, d = s->net->max_delay;
+  const int n_components = s->params.model ? s->params.model->shape.n_components : 0;
+  for (lidx i = 0; i < n; i++) {
+    if (s->potential) values->potential[i] = s->potential[i];
+    for (int c = 0; c < n_components; c++) values->component[c * n + i] = *component_of(s, c, i);
+    values->counter[i] = s->counter[i];
+    for (int r = 0; r < s->n_rings; r++)
+      for (int k = 0; k < d; k++)
+        values->ring[(r * n + i) * d + k] = sum_in(s, lif_slot_at(s, s->step + k), r, i);
   }
 }
 
-static void potentials_of(struct lif *s, lidx n, const lidx *neuron, int32_t *potential) {
-  for (lidx i = 0; i < n; i++) potential[i] = s->potential[neuron[i]];
+static void values_of(struct lif *s, int component, lidx n, const lidx *neuron, int64_t *value) {
+  for (lidx i = 0; i < n; i++)
+    value[i] = s->potential ? s->potential[neuron[i]] : *component_of(s, component, neuron[i]);
 }
 
-const struct lif_backend lif_cpu = {.open = open_lif,
+const struct lif_backend lif_cpu = {.has_models = true,
+                                    .open = open_lif,
                                     .close = close_lif,
                                     .write = write_lif,
                                     .read = read_lif,
                                     .integrate = lif_cpu_integrate,
                                     .deliver = lif_cpu_deliver,
-                                    .potentials = potentials_of};
+                                    .values = values_of};

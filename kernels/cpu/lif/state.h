@@ -22,6 +22,7 @@ struct lif_part {
   int32_t input[LIF_BLOCK];
   uint8_t fired[LIF_BLOCK];
   uint16_t forced[LIF_BLOCK];
+  struct lif_model_work *work; /* room for a block of a model; NULL: lif_shift */
 };
 
 /* Stimulus `stimulus` reaches its neurons [from, to) in one block. */
@@ -39,15 +40,18 @@ struct lif {
   int64_t step; /* the next one */
 
   lidx n_blocks;
-  int32_t *potential;  /* [n_own] */
-  uint16_t *counter;   /* [n_own] */
-  const uint8_t *mute; /* net->mute, or a block of zeros that stands for every block */
+  int32_t *potential;   /* [n_own]; NULL with a model */
+  int64_t *component;   /* [n_components][n_blocks x LIF_BLOCK] with a model */
+  int32_t *block_class; /* [n_blocks] with a model: the class of all its neurons, or -1 */
+  uint16_t *counter;    /* [n_own] */
+  const uint8_t *mute;  /* net->mute, or a block of zeros that stands for every block */
   bool muted;
 
   /* The delay ring: max_delay slots; the sums due at t are in slot t % max_delay, cleared once
-   * used. A slot is sums [n_blocks x LIF_BLOCK] of int32 (wide: int64), and behind them one byte
-   * per block: may a sum there differ from 0? */
+   * used. A slot is sums [n_rings][n_blocks x LIF_BLOCK] of int32 (wide: int64), and behind them
+   * one byte per block: may a sum there differ from 0? */
   char *ring;
+  int n_rings;
   size_t slot_bytes, flags_at;
   char *
       *slot; /* [2 max_delay]: slot[t % max_delay + d] is that of step t + d, 0 <= d <= max_delay */
@@ -81,6 +85,48 @@ static inline uint8_t *lif_flags(const struct lif *s, char *slot) {
 static inline char *lif_slot_at(const struct lif *s, int64_t step) {
   return s->slot[step % s->net->max_delay];
 }
+
+/* What comes in at one step of one block. */
+struct lif_arrival {
+  lidx block, n;
+  int64_t step;
+  char *slot;
+  bool arrives; /* sums may be there */
+  int stimuli;  /* LIF_ADDS, LIF_FORCES */
+  lidx n_forced;
+};
+
+enum { LIF_ADDS = 1, LIF_FORCES = 2 }; /* what the stimuli of a block do at a step */
+
+/* Does the stimulus act at the step? For LIF_REPLAY: on some neuron. */
+bool lif_stimulus_is_on(const struct lif_stimulus *stimulus, int64_t step);
+
+/* The first of `replayed` that is not before (step, neuron). */
+static inline int64_t lif_first_replayed(const struct lif_stimulus *stimulus, int64_t step,
+                                         lidx neuron) {
+  int64_t low = 0, high = stimulus->n_steps;
+  while (low < high) {
+    const int64_t middle = (low + high) / 2;
+    const struct lif_replayed r = stimulus->replayed[middle];
+    if (r.step < step || (r.step == step && r.neuron < neuron))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* kernels/cpu/lif/integrate.c: the smaller fault stays. */
+void lif_cpu_report(const struct lif *s, struct lif_fault *fault, const struct lif_arrival *a,
+                    int phase, lidx i, int64_t value);
+
+/* Sums of the slot and its flag to 0. */
+void lif_cpu_clear(struct lif *s, const struct lif_arrival *a);
+
+/* kernels/cpu/lif/model.c: a step of a block of a model; a->n_forced neurons of part->forced fire.
+ * LIF_FIRED, LIF_RESTING; false in *whole after a fault. */
+struct lif_model_work *lif_model_work_open(void);
+int lif_model_step(struct lif *s, struct lif_part *part, const struct lif_arrival *a, bool *whole);
 
 /* kernels/cpu/lif/integrate.c and kernels/cpu/lif/deliver.c: the entries of contract/lif.h. */
 void lif_cpu_integrate(struct lif *s, int n, struct lif_spikes *mine, struct lif_fault *fault);

@@ -118,15 +118,14 @@ static void write_ring(struct lif *s, int k, int64_t step, const int64_t *ring) 
   mem_free(sums);
 }
 
-static void write_trial(struct lif *s, int k, int64_t step, uint32_t trial,
-                        const int32_t *potential, const uint16_t *counter, const int64_t *ring) {
+static void write_trial(struct lif *s, int k, uint32_t trial, const struct lif_state *values) {
   const lidx n = s->d.n;
   const int64_t at = base_of(s, k);
-  s->step = step, s->d.n_trials = s->n_trials;
+  s->step = values->step, s->d.n_trials = s->n_trials;
   gpu_put((uint32_t *)s->d.trial + k, &trial, sizeof trial);
-  gpu_put(s->d.potential + at, potential, (size_t)n * sizeof *potential);
-  gpu_put(s->d.counter + at, counter, (size_t)n * sizeof *counter);
-  write_ring(s, k, step, ring);
+  gpu_put(s->d.potential + at, values->potential, (size_t)n * sizeof *values->potential);
+  gpu_put(s->d.counter + at, values->counter, (size_t)n * sizeof *values->counter);
+  write_ring(s, k, values->step, values->ring);
   if (s->d.touch_ptr)
     CHECK_CUDA(cudaMemcpyAsync(s->d.touch_now + at, s->d.touch_ptr, (size_t)n * sizeof(uint32_t),
                                cudaMemcpyDeviceToDevice, gpu_stream()));
@@ -134,37 +133,38 @@ static void write_trial(struct lif *s, int k, int64_t step, uint32_t trial,
   gpu_put(s->d.fault, &none, sizeof none);
 }
 
-static void write(struct lif *s, int64_t step, uint32_t trial, const int32_t *potential,
-                  const uint16_t *counter, const int64_t *ring) {
-  write_trial(s, 0, step, trial, potential, counter, ring);
+static void write(struct lif *s, uint32_t trial, const struct lif_state *values) {
+  write_trial(s, 0, trial, values);
 }
 
-static void read_trial(struct lif *s, int k, int32_t *potential, uint16_t *counter, int64_t *ring) {
+static void read_trial(struct lif *s, int k, struct lif_state *values) {
   const int delays = s->net->max_delay;
   const lidx n = s->d.n;
-  gpu_get(potential, s->d.potential + base_of(s, k), (size_t)n * sizeof *potential);
-  gpu_get(counter, s->d.counter + base_of(s, k), (size_t)n * sizeof *counter);
+  gpu_get(values->potential, s->d.potential + base_of(s, k), (size_t)n * sizeof *values->potential);
+  gpu_get(values->counter, s->d.counter + base_of(s, k), (size_t)n * sizeof *values->counter);
   void *sums = mem_alloc((int64_t)slot_bytes(s), 1);
   for (int d = 0; d < delays; d++) {
     gpu_get(sums, slot_of(s, k, (int)((s->step + d) % s->d.slots)), slot_bytes(s));
-    for (lidx i = 0; i < n; i++) ring[(int64_t)i * delays + d] = sum_at(s, sums, i);
+    for (lidx i = 0; i < n; i++) values->ring[(int64_t)i * delays + d] = sum_at(s, sums, i);
   }
   mem_free(sums);
 }
 
-static void read(struct lif *s, int32_t *potential, uint16_t *counter, int64_t *ring) {
-  read_trial(s, 0, potential, counter, ring);
+static void read(struct lif *s, struct lif_state *values) {
+  read_trial(s, 0, values);
 }
 
-static void potentials_of(struct lif *s, int k, lidx n, const lidx *neuron, int32_t *potential) {
+static void values_of(struct lif *s, int k, int component, lidx n, const lidx *neuron,
+                      int64_t *value) {
+  (void)component;
   int32_t *all = NEW(int32_t, s->d.n);
   gpu_get(all, s->d.potential + base_of(s, k), (size_t)s->d.n * sizeof *all);
-  for (lidx i = 0; i < n; i++) potential[i] = all[neuron[i]];
+  for (lidx i = 0; i < n; i++) value[i] = all[neuron[i]];
   mem_free(all);
 }
 
-static void potentials(struct lif *s, lidx n, const lidx *neuron, int32_t *potential) {
-  potentials_of(s, 0, n, neuron, potential);
+static void values(struct lif *s, int component, lidx n, const lidx *neuron, int64_t *value) {
+  values_of(s, 0, component, n, neuron, value);
 }
 
 /* ---- steps ---- */
@@ -207,7 +207,7 @@ static const struct lif_together together = {.most = LIF_TRIALS,
                                              .write = write_trial,
                                              .read = read_trial,
                                              .run = lif_legs_run,
-                                             .potentials = potentials_of};
+                                             .values = values_of};
 
 const struct lif_backend lif_cuda = {.open = open,
                                      .close = close,
@@ -217,5 +217,5 @@ const struct lif_backend lif_cuda = {.open = open,
                                      .deliver = deliver,
                                      .run = run,
                                      .join = join,
-                                     .potentials = potentials,
+                                     .values = values,
                                      .together = &together};
