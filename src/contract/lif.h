@@ -96,17 +96,17 @@ struct lif_stimulus {
   int64_t first_step, last_step; /* inclusive; LIF_SPIKES: the first and last of `step` */
   int32_t value;                 /* current, or weight of a Poisson event; added to I */
   double probability;            /* LIF_POISSON, per step */
-  enum lif_into into;            /* LIF_POISSON with a model, as the next two */
-  int64_t amount;                /* one event */
-  int n_tails;                   /* 1 .. LIF_MOST_EVENTS */
-  const uint64_t *tail;          /* [n_tails] 2^53 P(more than j events), rounded up; descending */
-  const int64_t *amount_of;      /* [n_classes] LIF_CURRENT and LIF_NOISE with a model */
-  const int64_t *quantile; /* [LIF_QUANTILES] LIF_NOISE: of the standard normal, 2^-32 units */
   lidx n;
   const lidx *neuron; /* [n] own rows, ascending */
   int64_t n_steps;
   const int64_t *step; /* LIF_SPIKES: [n_steps] ascending; the neurons fire then, whatever V is */
   const struct lif_replayed *replayed; /* LIF_REPLAY: [n_steps] by step, then neuron */
+  enum lif_into into;                  /* LIF_POISSON with a model, as the next two */
+  int64_t amount;                      /* one event */
+  int n_tails;                         /* 1 .. LIF_MOST_EVENTS */
+  const uint64_t *tail;     /* [n_tails] 2^53 P(more than j events), rounded up; descending */
+  const int64_t *amount_of; /* [n_classes] LIF_CURRENT and LIF_NOISE with a model */
+  const int64_t *quantile;  /* [LIF_QUANTILES] LIF_NOISE: of the standard normal, 2^-32 units */
 };
 
 /* With a model: LIF_INPUT, then LIF_INTEGRATE + c for component c. */
