@@ -7,7 +7,7 @@ case ${1:-} in -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit ;; es
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=../jobs/env.sh
 . jobs/env.sh
-jobs/setup.sh run test slurm
+jobs/setup.sh run test parity slurm
 jobs/build.sh build
 jobs/build.sh build-checked -DCMAKE_BUILD_TYPE=Debug -DFASCICLE_CHECKED=ON -DFASCICLE_SANITIZE=address,undefined \
   -DFASCICLE_CUDA=off

@@ -5,11 +5,14 @@ import json
 import os
 import random
 import sys
+import tempfile
 
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.environ["SOURCE"], "tests", "reference"))
 import configuration  # noqa: E402
+import nets  # noqa: E402
+import philox  # noqa: E402
 from integrate_and_fire import MODELS, Doubles, Factor, Integers, Network, factor, nearest, times, times_array  # noqa: E402
 from plain import Plain  # noqa: E402
 
@@ -65,12 +68,14 @@ def test_arrays_are_integers():
             fires = {k: [k % 40, 7] for k in range(5, 300, 3)}
             currents = {k: [([1, 2, 30], 900.0), ([2, 5], -55.5)] for k in range(100, 200)}
             events = {k: [([8, 9, 10, 11], 5.01), ([9], -0.3)] for k in range(0, 300, 2)}
+            unit = net.weight_unit
+            synaptic = {k: [([12, 13, 12], 150 * unit), ([14], 3.7), ([15, 3], -50.5 * unit)] for k in range(0, 300, 5)}
             arrays, plain = Integers(net), Plain(net)
             arrays.set_v(6, -55.5)
             plain.x[6][0] = plain.voltage(9.5)
-            spikes = plain.run(300, fires, currents, events)
+            spikes = plain.run(300, fires, currents, events, synaptic)
             check(len(spikes) > 200, model, "is quiet:", len(spikes))
-            check(arrays.run(300, fires, currents, events) == spikes, model, adaptation)
+            check(arrays.run(300, fires, currents, events, synaptic) == spikes, model, adaptation)
             for i in range(net.n):
                 check([int(c[i]) for c in arrays.x[:len(plain.x[i])]][:-1] == plain.x[i][:-1], model, "state of", i)
                 check(plain.classes[i].components[-1] != "w" or arrays.x[-1][i] == plain.x[i][-1], model, "adaptation of", i)
@@ -112,8 +117,37 @@ def test_published_fly_model():
             v[i] = g[i] = 0
         spikes += [(k, i) for i in fired]
     check(len({i for _, i in spikes}) > 30 and len(spikes) > 1000, "too quiet:", len(spikes))
-    check(Integers(net).run(3000, events=driven) == spikes, "the reference is not the published loop")
-    check(Doubles(net).run(3000, events=driven) == spikes, "double precision is not the published loop")
+    check(Integers(net).run(3000, {}, {}, driven) == spikes, "the reference is not the published loop")
+    check(Doubles(net).run(3000, {}, {}, driven) == spikes, "double precision is not the published loop")
+
+
+def test_random_numbers():
+    known = [([0] * 4, 0, [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]),
+             ([2**32 - 1] * 4, 2**64 - 1, [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd])]
+    for counter, key, words in known:
+        check([int(word) for word in philox.philox(key, counter)] == words, "Philox of", counter)
+    for mean in (0.02, 0.7, 12.0):
+        drawn = philox.poisson(5, 0, range(50), range(2500), mean)
+        count = np.zeros((2500, 50), int)
+        for k, who in drawn.items():
+            np.add.at(count[k], who, 1)
+        check(abs(count.mean() - mean) < 4 * (mean / count.size) ** 0.5, "mean", count.mean(), mean)
+        check(abs(count.var() - mean) < 0.05 * mean, "variance", count.var(), mean)
+
+
+def test_written_and_read():
+    """A network written as a configuration and read again is the same network with the same inputs."""
+    cases = [nets.fly("fly", 60, 20, 3, steps=300, driven=5, silenced=4),
+             nets.cortex("cortex", "psc_alpha", 60, 20, 4, steps=1500, sources=8, pulses=True, differing=True)]
+    for case in cases:
+        net = case.net
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "edges.csv")
+            edges = np.stack([net.pre, net.post, net.weight, net.delay], axis=1)
+            np.savetxt(path, edges, "%d", ",", header="pre,post,weight,delay", comments="")
+            read = configuration.load(json.loads(json.dumps(configuration.dump(case))), path, net.n, case.steps)
+        spikes = case.run(Integers)
+        check(len(spikes) > 10 and read.run(Integers) == spikes, case.name, len(spikes))
 
 
 def rows_of(path):

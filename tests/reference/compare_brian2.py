@@ -1,6 +1,6 @@
 """The models against Brian2: every spike (neuron and step) of random networks of 300 to 2,000 neurons over 1 s.
 
-    python compare_brian2.py [NET]...     one line of JSON per net; exit code 1 if one differs, 77 without Brian2
+    python compare_brian2.py [--fascicle PROGRAM] [NET]...     a line of JSON per net; exit code 1 if one differs, 77 without Brian2
 
 lif_exp runs in Brian2's own order of a step. So do psc_exp and psc_alpha, since NEST's refractory time ends one step later.
 lif_delta needs arrivals before thresholds, another order of Brian2's slots, in which a spike enters its queue one step later.
@@ -147,14 +147,5 @@ def brian2_spikes(case):
     return sorted(given + list(zip(steps.tolist(), np.asarray(monitor.i).tolist())))
 
 
-def main(names):
-    equal = True
-    for make in CASES:
-        case = make()
-        if not names or case.name in names:
-            equal &= nets.report(case, brian2_spikes(case), "brian2")
-    sys.exit(not equal)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    nets.compare_all(CASES, brian2_spikes, "brian2", sys.argv[1:])

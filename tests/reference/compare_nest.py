@@ -1,6 +1,6 @@
 """psc_exp, psc_alpha and lif_delta against NEST's iaf_psc_exp, iaf_psc_alpha and iaf_psc_delta: every spike (neuron and step).
 
-    python compare_nest.py [NET]...     one line of JSON per net; exit code 1 if one differs, 77 without NEST
+    python compare_nest.py [--fascicle PROGRAM] [NET]...     a line of JSON per net; exit code 1 if one differs, 77 without NEST
 """
 import sys
 
@@ -95,14 +95,5 @@ def nest_spikes(case):
     return sorted(given + list(zip(steps.tolist(), index.tolist())))
 
 
-def main(names):
-    equal = True
-    for make in CASES:
-        case = make()
-        if not names or case.name in names:
-            equal &= nets.report(case, nest_spikes(case), "nest")
-    sys.exit(not equal)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    nets.compare_all(CASES, nest_spikes, "nest", sys.argv[1:])

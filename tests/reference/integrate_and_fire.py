@@ -4,8 +4,8 @@ README.md beside this file is the specification that this program and the C code
 of edges and one dictionary of parameters per class of neurons, with the keys of a configuration's `neuron` object.
 
     net = Network("psc_exp", 0.1, 0.1, [neuron], numpy.zeros(n, int), pre, post, weight, delay)
-    spikes = Integers(net).run(1000, fires={3: [0, 1]})     # [(step, neuron)], ascending
-    floats = Doubles(net).run(1000, fires={3: [0, 1]})
+    spikes = Integers(net).run(1000, {3: [0, 1]})     # [(step, neuron)], ascending; neurons 0 and 1 are made to fire
+    floats = Doubles(net).run(1000, {3: [0, 1]})
 """
 import dataclasses
 import math
@@ -236,8 +236,9 @@ class Simulation:
             rest = self.net.neurons[self.net.class_of[i]]["v_rest_mv"]
             self.x[0][i] = self.voltage(v_mv - rest)
 
-    def step(self, k, fires=(), currents=(), events=()):
-        """One step; fires: neurons that fire now; currents: (neurons, pA); events: (neurons, mV) onto v. Spikers."""
+    def step(self, k, fires=(), currents=(), events=(), synaptic=()):
+        """One step; fires: neurons that fire now; currents: (neurons, pA); events: (neurons, mV) onto v; synaptic: (neurons, mV or
+        pA) into the synapse; a neuron may be named more than once in these. Returns the spikers."""
         x, resting = self.x, self.counter > 0
         slot = self.ring[k % len(self.ring)]
         arrivals = slot.copy()
@@ -246,8 +247,11 @@ class Simulation:
         new[0] = new[0] + self.constant
         for neurons, pa in currents:
             new[0][neurons] += self.current_of(neurons, pa)
+        arriving = [self.counts(sum_) for sum_ in arrivals]
+        for neurons, weight in synaptic:
+            np.add.at(arriving[weight < 0], neurons, self.synapse(weight))
         if self.early:
-            new[0] = new[0] + self.counts(arrivals[0] + arrivals[1])
+            new[0] = new[0] + arriving[0] + arriving[1]
         for c in self.frozen:
             new[c] = np.where(resting, x[c], new[c])
         self.counter[resting] -= 1
@@ -256,9 +260,9 @@ class Simulation:
         fired = (x[0] > limit if self.strict else x[0] >= limit) & ~resting
         fired[list(fires)] = True
         if not self.early:
-            for c, sum_ in ((self.excite, arrivals[0]), (self.inhibit, arrivals[1])):
+            for c, sum_ in ((self.excite, arriving[0]), (self.inhibit, arriving[1])):
                 lost = (resting | fired) if c in self.frozen else np.zeros(self.net.n, bool)
-                x[c] = x[c] + self.counts(np.where(lost, 0, sum_))
+                x[c] = x[c] + np.where(lost, self.kind(0), sum_)
         for neurons, mv in events:
             neurons = np.asarray(neurons)
             neurons = neurons[~(resting | fired)[neurons]]
@@ -285,12 +289,11 @@ class Simulation:
             sign = (weight[row] < 0).astype(int)
             np.add.at(self.ring, ((k + delay[row]) % len(self.ring), sign, post[row]), weight[row])
 
-    def run(self, steps, fires=None, currents=None, events=None):
-        """Steps 0 .. steps - 1, with dictionaries by step of what step() takes; [(step, neuron)] ascending."""
-        fires, currents, events = fires or {}, currents or {}, events or {}
+    def run(self, steps, *inputs):
+        """Steps 0 .. steps - 1, with dictionaries by step of what step() takes, or None; [(step, neuron)] ascending."""
         spikes = []
         for k in range(steps):
-            spikes += [(k, int(i)) for i in self.step(k, fires.get(k, ()), currents.get(k, ()), events.get(k, ()))]
+            spikes += [(k, int(i)) for i in self.step(k, *((table or {}).get(k, ()) for table in inputs))]
         return spikes
 
 
@@ -314,6 +317,9 @@ class Integers(Simulation):
 
     def voltage(self, mv):
         return nearest(mv / self.scale_v * ONE)
+
+    def synapse(self, weight):
+        return nearest(weight / self.net.weight_unit * ONE)
 
     def counts(self, sum_):
         return sum_ << 32
@@ -349,6 +355,9 @@ class Doubles(Simulation):
 
     def voltage(self, mv):
         return mv
+
+    def synapse(self, weight):
+        return weight
 
     def counts(self, sum_):
         return sum_ * self.net.weight_unit

@@ -1,38 +1,17 @@
 """Random networks with fixed seeds and inputs, and how two simulations of one are compared."""
-import dataclasses
 import json
+import sys
+import tempfile
 
 import numpy as np
 
+import configuration
+import philox
+from case import Case
 from integrate_and_fire import Doubles, Integers, Network
 
 FLY = {"v_rest_mv": -52.0, "v_threshold_mv": -45.0, "v_reset_mv": -52.0, "tau_m_ms": 20.0, "tau_syn_ms": 5.0, "refractory_ms": 2.2}
 CORTEX = {"v_rest_mv": -65.0, "v_threshold_mv": -50.0, "v_reset_mv": -65.0, "tau_m_ms": 10.0, "c_m_pf": 250.0, "refractory_ms": 2.0}
-
-
-@dataclasses.dataclass
-class Case:
-    """A network and its inputs; all tables are by step, as Simulation.run takes them."""
-    name: str
-    net: Network
-    steps: int
-    fires: dict = dataclasses.field(default_factory=dict)      # neurons that are made to fire: sources, without in-edges
-    currents: dict = dataclasses.field(default_factory=dict)
-    events: dict = dataclasses.field(default_factory=dict)
-    v_mv: np.ndarray = None                                    # at the start; None: rest
-    counter: np.ndarray = None                                 # steps of rest at the start; None: 0
-
-    def start(self, arithmetic):
-        simulation = arithmetic(self.net)
-        if self.counter is not None:
-            simulation.counter = self.counter.copy()
-        if self.v_mv is not None:
-            for i, v in enumerate(self.v_mv):
-                simulation.set_v(i, float(v))
-        return simulation
-
-    def run(self, arithmetic):
-        return self.start(arithmetic).run(self.steps, self.fires, self.currents, self.events)
 
 
 def by_step(trains):
@@ -66,10 +45,12 @@ def fly(name, n, mean_degree, seed, steps=10000, driven=0, rate_hz=100.0, silenc
     weight = sign[pre] * np.minimum(np.ceil(draw.lognormal(np.log(strength), 0.9, n_edges)), 2000).astype(int)
     net = Network("lif_exp", 0.1, 0.275, neurons, class_of, pre, post, weight, np.full(n_edges, 18),
                   silenced=tuple(int(i) for i in draw.choice(np.arange(driven, n), silenced, replace=False)))
-    trains = [(i, poisson_steps(draw, rate_hz * 1e-4, steps)) for i in range(driven)]
-    events = {k: [(who, 68.75)] for k, who in by_step(trains).items()}
+    stimulus = {"kind": "poisson", "neurons": {"indices": list(range(driven))}, "rate_hz": rate_hz, "weight_mv": 68.75, "into": "v",
+                "no_refractory": not driven_rest}
+    table = philox.poisson(1, 0, range(driven), range(steps), rate_hz * 1e-4) if driven else {}
+    events = {k: [(who, 68.75)] for k, who in table.items()}
     v = np.where(draw.random(n) < kicked, -44.0, draw.uniform(-52, -46, n)) if kicked else None
-    return Case(name, net, steps, events=events, v_mv=v)
+    return Case(name, net, steps, events=events, poisson=[stimulus] if driven else [], v_mv=v)
 
 
 def cortex(name, model, n, mean_degree, seed, steps=10000, sources=100, rate_hz=20.0, taus=(0.5, 0.5), drive_pa=(300, 420),
@@ -109,21 +90,40 @@ def first_difference(one, other):
     return min(only) if only else None
 
 
-def report(case, theirs, peer):
-    """Compares with both of ours; one line of JSON; whether the peer's spikes are the specification's."""
-    integers, doubles = case.run(Integers), case.run(Doubles)
-    parts, floats_part = first_difference(integers, theirs), first_difference(doubles, theirs)
-    between = first_difference(integers, doubles)
+def report(case, theirs, peer, fascicle=None):
+    """Compares the peer's spikes with the integers' and, given the program, with the program's; one line of JSON. Where they part,
+    the line says at which spike, and whether our double precision parts from the peer there too. Returns whether all are equal."""
+    ours = {"integers": case.run(Integers)}
+    if fascicle:
+        with tempfile.TemporaryDirectory() as folder:
+            ours["fascicle"] = configuration.fascicle_spikes(case, fascicle, folder)
     line = {"net": case.name, "model": case.net.model, "neurons": case.net.n, "edges": len(case.net.pre), "steps": case.steps,
-            "spikes": len(integers), "neurons_firing": len({i for _, i in integers}), f"spikes_{peer}": len(theirs),
-            "equal": parts is None}
-    if parts:
-        line["first_difference"] = [int(a) for a in parts]
-        line["spikes_equal_before"] = sum(s < parts for s in integers)
-    line["doubles_equal"] = floats_part is None
-    if floats_part:
-        line["doubles_first_difference"] = [int(a) for a in floats_part]
-    if between:
-        line["integers_from_doubles"] = [int(a) for a in between]
+            "peer": peer, "spikes": len(theirs), "neurons_firing": len({i for _, i in theirs})}
+    for who, spikes in ours.items():
+        parts = first_difference(spikes, theirs)
+        line[who] = "equal"
+        if parts:
+            line[who] = {"spikes": len(spikes), "first_difference": [int(a) for a in parts],
+                         "equal_before": sum(spike < parts for spike in spikes)}
+    equal = all(spikes == theirs for spikes in ours.values())
+    if not equal:
+        parts = first_difference(case.run(Doubles), theirs)
+        line["doubles"] = [int(a) for a in parts] if parts else "equal"
     print(json.dumps(line), flush=True)
-    return parts is None
+    return equal
+
+
+def compare_all(cases, spikes_of, peer, words):
+    """The main program of a comparison: words are [--fascicle PROGRAM] [NET]...; exit code 1 if a net differs."""
+    fascicle = None
+    if words[:1] == ["--fascicle"]:
+        fascicle, words = words[1], words[2:]
+    known, equal = [], True
+    for make in cases:
+        case = make()
+        known.append(case.name)
+        if not words or case.name in words:
+            equal &= report(case, spikes_of(case), peer, fascicle)
+    if set(words) - set(known):
+        sys.exit(f"no net {sorted(set(words) - set(known))}; known are {known}")
+    sys.exit(not equal)

@@ -21,10 +21,14 @@ class Plain:
     def voltage(self, mv):
         return nearest(mv / self.unit * 4294967296.0)
 
-    def neuron_step(self, i, k, forced, pa, mv):
-        """Steps 1 to 6 of one neuron; whether it fired. pa, mv: currents and events of this step."""
+    def neuron_step(self, i, k, forced, pa, mv, weights):
+        """Steps 1 to 6 of one neuron; whether it fired. pa, mv, weights: currents, events on v and into the synapse in this step."""
         model, x = self.classes[i], self.x[i]
         plus, minus = self.arrivals.pop((k, i, 0), 0), self.arrivals.pop((k, i, 1), 0)
+        in_bounds = max(plus, -minus) < ARRIVAL_BOUND
+        amounts = [nearest(weight / self.net.weight_unit * 4294967296.0) for weight in weights]
+        plus = (plus << 32) + sum(amount for amount in amounts if amount > 0)
+        minus = (minus << 32) + sum(amount for amount in amounts if amount < 0)
         resting = self.counter[i] > 0
         self.counter[i] -= resting
         new = [0 if c in model.coarse else value for c, value in enumerate(x)]
@@ -33,7 +37,7 @@ class Plain:
         for amount in [model.current, *pa]:
             new[0] += self.voltage(model.drive * amount) if amount else 0
         if self.net.model == "lif_delta":
-            new[0] += (plus + minus) << 32
+            new[0] += plus + minus
         still = {"lif_exp": (0, 1)}.get(self.net.model, (0,)) if resting else ()
         x[:] = [old if c in still else value for c, (old, value) in enumerate(zip(x, new))]
         theta = model.threshold / self.unit * 4294967296.0
@@ -44,10 +48,10 @@ class Plain:
             fired = x[0] >= math.ceil(theta) + raised
         fired = fired and not resting or forced
         if self.net.model == "lif_exp" and not (resting or fired):
-            x[1] += (plus + minus) << 32
+            x[1] += plus + minus
         elif self.net.model.startswith("psc_"):
-            x[1] += plus << 32
-            x[2 if self.net.model == "psc_exp" else 3] += minus << 32
+            x[1] += plus
+            x[2 if self.net.model == "psc_exp" else 3] += minus
         if not (resting or fired):
             x[0] += sum(self.voltage(amount) for amount in mv)
         if fired:
@@ -57,16 +61,16 @@ class Plain:
             if model.components[-1] == "w":
                 x[-1] += self.voltage(model.jump)
             self.counter[i] = model.rest_steps
-        if max(plus, -minus) >= ARRIVAL_BOUND or max(map(abs, x)) >= STATE_BOUND:
+        if not in_bounds or max(map(abs, x)) >= STATE_BOUND:
             raise OverflowError(f"step {k} neuron {i}")
         return fired
 
-    def run(self, steps, fires=None, currents=None, events=None):
+    def run(self, steps, fires, *inputs):
         spikes = []
         for k in range(steps):
-            of = lambda table, i: [amount for who, amount in (table or {}).get(k, ()) if i in who]
+            of = lambda table, i: [amount for who, amount in table.get(k, ()) for one in who if one == i]
             fired = [i for i in range(self.net.n) if self.neuron_step(
-                i, k, i in (fires or {}).get(k, ()), of(currents, i), of(events, i))]
+                i, k, i in fires.get(k, ()), *(of(inputs[t] if t < len(inputs) else {}, i) for t in range(3)))]
             for i in fired:
                 for post, weight, delay in self.edges[i] if i not in self.net.silenced else []:
                     self.arrivals[k + delay, post, int(weight < 0)] += weight
