@@ -1,3 +1,4 @@
+/* Writes files so that they appear whole or not at all. */
 #include "files.h"
 #include "core/comm.h"
 
@@ -72,12 +73,6 @@ struct status file_may_write(const char *path, int64_t bytes, bool force) {
   return check_space(path, folder, bytes);
 }
 
-struct status file_tmp_name(const char *path, char tmp[FILE_PATH]) {
-  if (snprintf(tmp, FILE_PATH, "%s.tmp", path) < FILE_PATH) return fine();
-  return failure(EXIT_OUTPUT, "cannot write: the path is longer than %d characters: %.80s...",
-                 FILE_PATH - 5, path);
-}
-
 /* The process that made ENTRY, a temporary file of this host's for NAME; 0 for other files. */
 static pid_t owner_of(const char *entry, const char *name, const char *host) {
   int pid = 0, end = 0;
@@ -101,18 +96,32 @@ static void remove_left(const char *path, const char *host) {
   if (open) closedir(open);
 }
 
-/* The last names; what was renamed since is no longer there under them. */
+/* Empty names are free. When all are taken, the oldest is given up. */
 enum { MOST_UNFINISHED = 16 };
 static char unfinished[MOST_UNFINISHED][FILE_PATH];
-static int n_unfinished;
+static int n_given_up;
 static pthread_mutex_t unfinished_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The place of a name; MOST_UNFINISHED when it is not there. */
+static int find_unfinished(const char *path) {
+  int i = 0;
+  while (i < MOST_UNFINISHED && strcmp(unfinished[i], path)) i++;
+  return i;
+}
 
 void file_unfinished(const char *path) {
   pthread_mutex_lock(&unfinished_lock);
-  int i = 0;
-  while (i < MOST_UNFINISHED && strcmp(unfinished[i], path)) i++;
-  if (i == MOST_UNFINISHED)
-    snprintf(unfinished[n_unfinished++ % MOST_UNFINISHED], FILE_PATH, "%s", path);
+  int i = find_unfinished(path);
+  if (i == MOST_UNFINISHED) i = find_unfinished("");
+  if (i == MOST_UNFINISHED) i = n_given_up++ % MOST_UNFINISHED;
+  snprintf(unfinished[i], FILE_PATH, "%s", path);
+  pthread_mutex_unlock(&unfinished_lock);
+}
+
+void file_finished(const char *path) {
+  pthread_mutex_lock(&unfinished_lock);
+  const int i = find_unfinished(path);
+  if (i < MOST_UNFINISHED) unfinished[i][0] = 0;
   pthread_mutex_unlock(&unfinished_lock);
 }
 
@@ -141,15 +150,20 @@ void files_abandon(void) {
     if (unfinished[i][0]) abandon(unfinished[i]);
 }
 
+struct status file_tmp_name(const char *path, char tmp[FILE_PATH]) {
+  if (snprintf(tmp, FILE_PATH, "%s.tmp", path) >= FILE_PATH)
+    return failure(EXIT_OUTPUT, "cannot write: the path is longer than %d characters: %.80s...",
+                   FILE_PATH - 5, path);
+  file_unfinished(tmp);
+  return fine();
+}
+
 struct status file_tmp_own(const char *path, char tmp[FILE_PATH]) {
   const struct host host = host_here();
   char own[FILE_PATH];
   remove_left(path, host.name);
-  if (snprintf(own, sizeof own, "%s.%s-%d", path, host.name, (int)getpid()) < FILE_PATH) {
-    TRY(file_tmp_name(own, tmp));
-    file_unfinished(tmp);
-    return fine();
-  }
+  if (snprintf(own, sizeof own, "%s.%s-%d", path, host.name, (int)getpid()) < FILE_PATH)
+    return file_tmp_name(own, tmp);
   return failure(EXIT_OUTPUT, "cannot write: the path is too long: %.80s...", path);
 }
 
@@ -170,12 +184,12 @@ struct status file_sync(const char *path) {
 struct status file_publish(const char *tmp, const char *path) {
   char folder[FILE_PATH];
   folder_of(path, folder);
-  TRY(file_sync(tmp));
-  if (rename(tmp, path)) {
-    const int why = errno;
-    unlink(tmp);
-    return failure(EXIT_OUTPUT, "%s: cannot rename %s to it: %s", path, tmp, strerror(why));
-  }
+  struct status s = file_sync(tmp);
+  if (!s.code && rename(tmp, path))
+    s = failure(EXIT_OUTPUT, "%s: cannot rename %s to it: %s", path, tmp, strerror(errno));
+  if (s.code) unlink(tmp);
+  file_finished(tmp);
+  TRY(s);
   return sync_path(folder, O_RDONLY | O_DIRECTORY);
 }
 

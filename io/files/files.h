@@ -20,9 +20,11 @@ struct status file_tmp_name(const char *path, char tmp[FILE_PATH]);
  * whole. What killed processes of this host left under such names is removed first. */
 struct status file_tmp_own(const char *path, char tmp[FILE_PATH]);
 
-/* PATH, a file or a folder, is unfinished work of this process, as all
- * names of file_tmp_own are. */
+/* PATH, a file or a folder, is to go should this process end before its time, as the names of
+ * file_tmp_name and file_tmp_own are. */
 void file_unfinished(const char *path);
+/* It is done with, and stays. */
+void file_finished(const char *path);
 
 /* Remove what is unfinished, as far as it is there. Any thread, while the others still write: they
  * find their names gone. */
@@ -32,7 +34,7 @@ void files_abandon(void);
 struct status file_sync(const char *path);
 
 /* fsync PATH.tmp, rename it to PATH, fsync the folder. EXIT_OUTPUT with the system's own words; a
- * file that cannot be renamed is removed. */
+ * file that cannot be synced or renamed is removed. */
 struct status file_publish(const char *tmp, const char *path);
 
 /* A whole small file, in the same way. */

@@ -136,8 +136,11 @@ struct status fields_write(const struct comm *comm, const char *path, const char
     h5_put_rows(comm, &h5, fields[i].name, fields[i].type, fields[i].n_local ? fields[i].first : 0,
                 fields[i].n_local, fields[i].data);
   h5_close(&h5);
-  TRY(agree(comm, file_sync(tmp)));
-  return agree(comm, comm->rank == 0 ? file_publish(tmp, path) : fine());
+  s = agree(comm, file_sync(tmp));
+  if (comm->rank == 0 && s.code) file_remove(tmp);
+  if (comm->rank == 0 && !s.code) s = file_publish(tmp, path);
+  file_finished(tmp);
+  return agree(comm, s);
 }
 
 /* ---- reading ---- */

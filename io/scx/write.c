@@ -201,6 +201,7 @@ struct status scx_write(const struct scx *scx, int64_t block_size, const char *f
   struct status s = save_all(scx, block, n_blocks, temporary);
   if (!s.code) s = publish(temporary, folder, scx->manifest != NULL);
   if (s.code) remove_folder(temporary, block, n_blocks);
+  file_finished(temporary);
   for (int i = 0; cut && i < n_blocks; i++) mem_free(cut[i].filename);
   mem_free(cut);
   return s;

@@ -1,3 +1,4 @@
+/* Statuses, and the one line with which a job ends. */
 #include "fail.h"
 #include "comm.h"
 #include "witness.h"
@@ -62,10 +63,22 @@ bool fail_speaks(void) {
   return !atomic_flag_test_and_set(&said);
 }
 
+static void (*clean_up)(void);
+
+void fail_clean_with(void (*clean)(void)) {
+  clean_up = clean;
+}
+
+static void clean(void) {
+  if (clean_up) clean_up();
+}
+
 /* One thread of the process speaks, and one process of the host: what follows for the others is no
  * news. They leave it time to end them. */
 static void take_turn(int code) {
-  if (fail_speaks() && witness_speaks()) return;
+  if (!fail_speaks()) rest(3), _exit(code);
+  if (witness_speaks()) return;
+  clean();
   rest(3);
   _exit(code);
 }
@@ -92,10 +105,17 @@ _Noreturn void die_at(const char *file, int line, int code, const char *format, 
   take_turn(code);
   fprintf(stderr, "%sfascicle: rank %d of %d on %s: %s (%s:%d)\n", fail_fresh_line(), my_rank,
           n_ranks, host_here().name, text, base ? base + 1 : file, line);
+  clean();
   leave(code);
 }
 
-_Noreturn void fail_stopped(const char *why, void (*clean)(void)) {
+void fail_end_if_told(void) {
+  if (!witness_told() || !fail_speaks()) return;
+  clean();
+  _exit(EXIT_RUNTIME);
+}
+
+_Noreturn void fail_stopped(const char *why) {
   if (!fail_speaks()) rest(1), _exit(EXIT_RUNTIME); /* it is ending already */
   clean();
   witness_leave();
@@ -112,5 +132,5 @@ void check_mpi_at(const char *file, int line, int code, const char *call) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(code, text, &length);
-  die_at(file, line, EXIT_RUNTIME, "MPI: %s: %s", call, text);
+  die_at(file, line, EXIT_RUNTIME, "MPI: %.*s: %s", (int)strcspn(call, "("), call, text);
 }

@@ -66,9 +66,17 @@ _Noreturn void die_at(const char *file, int line, int code, const char *format, 
     if (FASCICLE_CHECKED && !(condition)) DIE(EXIT_RUNTIME, "broken invariant: %s", #condition);   \
   } while (0)
 
-/* End the whole job now on somebody's request, after `clean`: one line with
- * the reason, EXIT_RUNTIME. */
-_Noreturn void fail_stopped(const char *why, void (*clean)(void));
+/* `clean` removes what is unfinished; DIE, fail_stopped and fail_end_if_told call it once, from any
+ * thread, while others still run. None until this is called. */
+void fail_clean_with(void (*clean)(void));
+
+/* End the whole job now on somebody's request, after cleaning up: one line with the reason,
+ * EXIT_RUNTIME. */
+_Noreturn void fail_stopped(const char *why);
+
+/* If a rank of this host has said why the job ends: clean up and leave without a word. For the
+ * launcher's SIGTERM, which follows such a line. */
+void fail_end_if_told(void);
 
 /* What a last word begins with: it wipes a progress bar off a terminal, and is "" elsewhere. */
 const char *fail_fresh_line(void);

@@ -1,3 +1,4 @@
+/* One thread takes the signals of the process: requests to stop or to save, or the end. */
 #include "signals.h"
 #include "fail.h"
 
@@ -6,13 +7,21 @@
 #include <stdatomic.h>
 
 static atomic_bool stop_seen, save_seen, are_requests;
-static void (*clean_up)(void);
 
-static sigset_t those(void) {
+static const struct {
+  int number;
+  const char *name;
+} taken[] = {{SIGTERM, "SIGTERM"},
+             {SIGINT, "SIGINT"},
+             {SIGHUP, "SIGHUP"},
+             {SIGUSR1, "SIGUSR1"},
+             {SIGUSR2, "SIGUSR2"}};
+enum { N_TAKEN = sizeof taken / sizeof *taken };
+
+static sigset_t taken_set(void) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGTERM), sigaddset(&set, SIGINT), sigaddset(&set, SIGUSR1),
-      sigaddset(&set, SIGUSR2);
+  for (int i = 0; i < N_TAKEN; i++) sigaddset(&set, taken[i].number);
   return set;
 }
 
@@ -23,28 +32,32 @@ static bool is_ignored(int number) {
 }
 
 static const char *name_of(int number) {
-  return number == SIGTERM ? "SIGTERM" : number == SIGINT ? "SIGINT" : "SIGUSR1";
+  for (int i = 0; i < N_TAKEN; i++)
+    if (taken[i].number == number) return taken[i].name;
+  return "?";
 }
 
 static void *take(void *unused) {
   (void)unused;
-  const sigset_t set = those();
+  const sigset_t set = taken_set();
   for (int number;;) {
     if (sigwait(&set, &number)) continue;
+    if (number == SIGHUP && is_ignored(number)) continue; /* under nohup */
+    if (number == SIGTERM) fail_end_if_told();
     if (number == SIGUSR2)
       atomic_store(&save_seen, true);
     else if (atomic_load(&are_requests))
       atomic_store(&stop_seen, true);
     else if (!is_ignored(number))
-      fail_stopped(name_of(number), clean_up);
+      fail_stopped(name_of(number));
   }
   return NULL;
 }
 
-void signals_start(void (*clean)(void)) {
-  const sigset_t set = those();
+void signals_start(void) {
+  const sigset_t set = taken_set();
   pthread_t thread;
-  clean_up = clean;
+  signal(SIGXFSZ, SIG_IGN);
   pthread_sigmask(SIG_BLOCK, &set, NULL);
   if (pthread_create(&thread, NULL, take, NULL))
     DIE(EXIT_RUNTIME, "cannot start the thread of signals");

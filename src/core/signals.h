@@ -1,5 +1,7 @@
 /* Requests from outside. One thread takes the signals of the whole process; all others have them
- * blocked, also those of libraries. SIGTERM, SIGUSR1, SIGINT: stop; SIGUSR2: checkpoint and go on.
+ * blocked, also those of libraries. SIGTERM, SIGINT, SIGUSR1, SIGHUP (a closed terminal; not under
+ * nohup): stop; SIGUSR2: checkpoint and go on. SIGXFSZ is ignored: a write beyond `ulimit -f` then
+ * fails with EFBIG, and is handled like any other.
  *
  * A verb that can go on later calls signals_install: signals are then requests, which ride in
  * an exchange that happens anyway, so that all ranks act at the same step. All others end at
@@ -10,9 +12,8 @@
 
 enum request { REQUEST_NONE = 0, REQUEST_SAVE = 1, REQUEST_STOP = 2 };
 
-/* Take the signals from here on. Before any other thread is there, so before MPI starts. `clean`
- * removes what is unfinished; it is called by the thread of signals, while others still run. */
-void signals_start(void (*clean)(void));
+/* Take the signals from here on. Before any other thread is there, so before MPI starts. */
+void signals_start(void);
 
 /* From here on signals are requests. */
 void signals_install(void);

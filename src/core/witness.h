@@ -20,6 +20,9 @@ void witness_leave(void);
 /* Whether this rank is the first of its host to say why the job ends. */
 bool witness_speaks(void);
 
+/* Whether some rank of the host has said so. */
+bool witness_told(void);
+
 /* By the watchdog's thread, for the others to see: for how long this rank has stood still in units
  * of what is borne (see watchdog.h), and where. */
 void witness_tell(double still, const char *place);

@@ -1,3 +1,4 @@
+/* Checks that all ranks were started alike, and takes the signals. */
 #include "launch.h"
 #include "build.h"
 #include "core/digest.h"
@@ -39,5 +40,6 @@ struct status launch_check(const struct comm *world, int argc, char **argv) {
 }
 
 void launch_signals(void) {
-  signals_start(files_abandon);
+  fail_clean_with(files_abandon);
+  signals_start();
 }

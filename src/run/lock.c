@@ -1,3 +1,4 @@
+/* Takes, touches and drops the lock of a run's folder. */
 #include "lock.h"
 #include "core/comm.h"
 #include "io/files/files.h"
@@ -129,7 +130,10 @@ static struct status try_take(const char *path, int *fd) {
   *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (*fd < 0) return failure(EXIT_OUTPUT, "%s: cannot open: %s", path, strerror(errno));
   const struct status s = claim(path, *fd);
-  if (!s.code && still_there(path, *fd)) return s;
+  if (!s.code && still_there(path, *fd)) {
+    file_unfinished(path);
+    return s;
+  }
   close(*fd);
   *fd = -1;
   return s;
@@ -161,5 +165,6 @@ void runlock_drop(const char *folder, int fd) {
   char path[FILE_PATH];
   snprintf(path, sizeof path, "%s/lock", folder);
   if (still_there(path, fd)) unlink(path);
+  file_finished(path);
   close(fd);
 }

@@ -1,6 +1,7 @@
 /* Parse a command line by the rows of a table, and explain it. */
 #include "options.h"
 #include "core/json.h"
+#include "core/words.h"
 #include "wrap.h"
 
 #include <errno.h>
@@ -53,31 +54,13 @@ static const struct option *find(const struct option *options, int n, const char
   return NULL;
 }
 
-/* Letters to add, drop or change between two words of at most 31 bytes: d[i][j]
- * of their first i and j. */
-static int distance(const char *a, const char *b, size_t n_b) {
-  enum { MOST = 32 };
-  const size_t n_a = strlen(a);
-  if (n_a >= MOST || n_b >= MOST) return MOST;
-  int d[MOST][MOST];
-  for (size_t i = 0; i <= n_a; i++)
-    for (size_t j = 0; j <= n_b; j++) {
-      d[i][j] = (int)(i + j);
-      if (!i || !j) continue;
-      const int change = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-      const int one = 1 + (d[i - 1][j] < d[i][j - 1] ? d[i - 1][j] : d[i][j - 1]);
-      d[i][j] = change < one ? change : one;
-    }
-  return d[n_a][n_b];
-}
-
 /* The option that was probably meant; NULL when none is near. */
 static const struct option *nearest(const struct option *options, int n, const char *name,
                                     size_t length) {
   const struct option *best = NULL;
-  int least = 3;
+  int least = WORD_FAR;
   for (int i = 0; i < n; i++) {
-    const int d = distance(options[i].name, name, length);
+    const int d = word_distance(options[i].name, name, length);
     if (d < least) least = d, best = &options[i];
   }
   return best;

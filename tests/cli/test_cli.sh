@@ -29,7 +29,11 @@ for verb in "${verbs[@]}"; do
   if grep -q " $" "$work/help"; then fail "$verb --help has blanks at the end of lines"; fi
   wrong 2 "unknown option --nonsense" "$verb" --nonsense
 done
-wrong 2 "unknown verb 'nonsense'" nonsense
+wrong 2 "unknown verb 'nonsense'; \`fascicle --help\` lists them" nonsense
+wrong 2 "unknown verb 'simulat'; is 'simulate' meant?" simulat
+wrong 2 "is 'train' meant?" trian
+wrong 2 "is 'inspect' meant?" help inspcet
+wrong 2 "is --output meant?" convert --outptu graph.h5
 wrong 2 "is --output meant?" simulate --ouput run
 wrong 2 "--output: its value is empty" simulate graph.h5 --output ""
 wrong 2 "--output DIR is missing" simulate graph.h5 --config lif.json --steps 1
@@ -37,6 +41,7 @@ wrong 2 "usage: fascicle convert --edges FILE" convert edges.csv
 wrong 2 "word 1 is empty; FILE is wanted" inspect ""
 wrong 2 "word 2, " inspect --header $'\xe9'
 "$FASCICLE" simulate -h | cmp - <("$FASCICLE" simulate --help) || fail "-h is not --help"
+"$FASCICLE" help simulate | cmp - <("$FASCICLE" simulate --help) || fail "help simulate is not simulate --help"
 "$FASCICLE" help | cmp - <("$FASCICLE" --help) || fail "help is not --help"
 "$FASCICLE" --version | grep -q '^version' || fail "--version"
 if "$FASCICLE" info | grep -q '^[a-z_0-9]* *$'; then fail "info holds an empty line: $("$FASCICLE" info)"; fi
