@@ -1,3 +1,4 @@
+/* Reads and writes JSON, and says what is wrong with a configuration. */
 #include "json.h"
 #include "mem.h"
 
@@ -110,42 +111,117 @@ struct status json_only_keys(const json_t *object, const char *where, const char
   return fine();
 }
 
+/* ---- --set PATH=VALUE ---- */
+
+enum { PATH_MOST = 256 };
+
+/* The value: JSON, else the text itself. NULL when it is not UTF-8. */
+static json_t *value_of(const char *text) {
+  json_error_t error;
+  json_t *value = json_loads(text, JSON_DECODE_ANY, &error);
+  return value ? value : json_string(text);
+}
+
+/* A place in an array, up to the next dot; -1 when the word is no such number. */
+static int64_t index_of(const char *word) {
+  const size_t length = strcspn(word, ".");
+  int64_t index = 0;
+  if (!length || length > 9) return -1;
+  for (size_t i = 0; i < length; i++) {
+    if (!isdigit((unsigned char)word[i])) return -1;
+    index = 10 * index + (word[i] - '0');
+  }
+  return index;
+}
+
+/* Where the path has come to: `so_far` is what lies before `word`. */
+struct step {
+  const char *assignment, *so_far, *word;
+};
+
+static struct status no_entry(const struct step *at, const json_t *array) {
+  const size_t n = json_array_size(array);
+  if (!n)
+    return failure(EXIT_USAGE, "--set %s: \"%s\" is empty; 0 adds its first entry", at->assignment,
+                   at->so_far);
+  return failure(EXIT_USAGE,
+                 "--set %s: \"%s\" has no entry %s; its entries are 0..%zu, and %zu adds one",
+                 at->assignment, at->so_far, at->word, n - 1, n);
+}
+
+/* The member or entry `word` of `container`; NULL when it is not there yet, but may be. */
+static struct status look_up(const struct step *at, const json_t *container, json_t **found) {
+  *found = NULL;
+  if (json_is_object(container)) {
+    *found = json_object_get(container, at->word);
+    return fine();
+  }
+  if (!json_is_array(container))
+    return failure(EXIT_USAGE, "--set %s: \"%s\" is %s, which has no members", at->assignment,
+                   at->so_far, shown(container));
+  const int64_t index = index_of(at->word), n = (int64_t)json_array_size(container);
+  if (index < 0 || index > n) return no_entry(at, container);
+  *found = json_array_get(container, (size_t)index);
+  return fine();
+}
+
+/* Takes the reference of `value`. After look_up. */
+static void put(json_t *container, const char *word, json_t *value) {
+  if (json_is_object(container))
+    json_object_set_new(container, word, value);
+  else if (index_of(word) == (int64_t)json_array_size(container))
+    json_array_append_new(container, value);
+  else
+    json_array_set_new(container, (size_t)index_of(word), value);
+}
+
+/* Go down to the container of the last word of `path`, making objects on the way. */
+static struct status descend(const char *assignment, char *path, json_t **container,
+                             const char **last) {
+  char so_far[PATH_MOST] = "";
+  char *word = path;
+  for (char *dot;; word = dot + 1) {
+    dot = strchr(word, '.');
+    if (dot) *dot = 0;
+    json_t *inner;
+    const struct step at = {assignment, so_far, word};
+    TRY(look_up(&at, *container, &inner));
+    *last = word;
+    if (!dot) return fine();
+    if (!inner && index_of(dot + 1) >= 0)
+      return failure(EXIT_USAGE,
+                     "--set %s: there is no list \"%s%s%s\"; give it whole, as in %s=[...]",
+                     assignment, so_far, *so_far ? "." : "", word, word);
+    if (!inner) put(*container, word, inner = json_object());
+    *container = inner;
+    snprintf(so_far, sizeof so_far, "%.*s", (int)(dot - path), assignment);
+  }
+}
+
 struct status json_set_path(json_t *object, const char *assignment) {
-  const char *equals = strchr(assignment, '=');
+  const char *equals = strchr(assignment, '='), *last = NULL;
   if (!equals || equals == assignment)
-    return failure(EXIT_USAGE, "--set %s: it must read key=value, such as optimizer.clip=1.0",
+    return failure(EXIT_USAGE,
+                   "--set %s: it must read key=value, such as optimizer.clip=1.0 or "
+                   "stimulus.0.rate_hz=20",
                    assignment);
-  char path[256];
+  char path[PATH_MOST];
   const size_t length = (size_t)(equals - assignment);
   if (length >= sizeof path)
-    return failure(EXIT_USAGE, "--set: the key is longer than 255 characters");
+    return failure(EXIT_USAGE, "--set: the key is longer than %d characters", PATH_MOST - 1);
   memcpy(path, assignment, length);
   path[length] = 0;
-  json_error_t error;
-  json_t *value = json_loads(equals + 1, JSON_DECODE_ANY, &error);
-  if (!value) value = json_string(equals + 1);
-  json_t *key = json_string(path); /* NULL when it is not UTF-8 */
-  json_decref(key);
-  if (!value || !key) {
+  json_t *value = value_of(equals + 1);
+  if (!value || !json_can_hold(path, (int64_t)length)) {
     json_decref(value);
     return failure(EXIT_USAGE, "--set: key and value must be UTF-8");
   }
-  char *rest = path;
-  for (char *dot; (dot = strchr(rest, '.')); rest = dot + 1) {
-    *dot = 0;
-    json_t *inner = json_object_get(object, rest);
-    if (!inner) {
-      inner = json_object();
-      json_object_set_new(object, rest, inner);
-    }
-    if (!json_is_object(inner)) {
-      json_decref(value);
-      return failure(EXIT_USAGE, "--set %s: \"%s\" is not an object", assignment, rest);
-    }
-    object = inner;
-  }
-  json_object_set_new(object, rest, value);
-  return fine();
+  const struct status s = descend(assignment, path, &object, &last);
+  if (s.code)
+    json_decref(value);
+  else
+    put(object, last, value);
+  return s;
 }
 
 struct status json_big_id(const json_t *value, const char *where, uint64_t *id) {

@@ -28,8 +28,9 @@ struct status json_take_text(const json_t *object, const char *where, const char
 struct status json_only_keys(const json_t *object, const char *where, const char *const *known,
                              int n);
 
-/* Apply "a.b=value" to an object, making objects on the way; value is JSON, or a
- * string when it is not. */
+/* Apply "a.b=value" to an object, making objects on the way; value is JSON, or a string when it is
+ * not. A number names an entry of an array that is there, "stimulus.0.rate_hz=20", and the one
+ * after the last adds an entry. EXIT_USAGE says how far the path leads. */
 struct status json_set_path(json_t *object, const char *assignment);
 
 /* An integer that may be too large for a double: a JSON integer, or a string of digits. */

@@ -6,6 +6,7 @@
 #include "core/mem.h"
 #include "core/numbers.h"
 #include "core/rng.h"
+#include "core/words.h"
 #include "partition/rows.h"
 
 #include <unistd.h>
@@ -134,6 +135,60 @@ static void test_json(void) {
   CHECK_EQ(json_from_file("/tmp", &json).code, EXIT_USAGE);
 }
 
+/* The object after one --set, as a line. */
+static void check_set(const char *before, const char *assignment, const char *after) {
+  json_t *json;
+  CHECK_FINE(json_from_text(before, "text", &json));
+  CHECK_FINE(json_set_path(json, assignment));
+  char *line = json_line(json);
+  CHECK_TEXT(line, after);
+  free(line), json_decref(json);
+}
+
+static void check_no_set(const char *before, const char *assignment, const char *says) {
+  json_t *json;
+  CHECK_FINE(json_from_text(before, "text", &json));
+  const struct status s = json_set_path(json, assignment);
+  CHECK_EQ(s.code, EXIT_USAGE);
+  CHECK(strstr(s.text, assignment) != NULL);
+  if (!strstr(s.text, says)) DIE(1, "'%s' does not say '%s'", s.text, says);
+  char *line = json_line(json);
+  CHECK_TEXT(line, before);
+  free(line), json_decref(json);
+}
+
+static void test_set(void) {
+  const char *two = "{\"stimulus\":[{\"rate_hz\":5},{\"rate_hz\":6}]}";
+  check_set(two, "stimulus.0.rate_hz=20", "{\"stimulus\":[{\"rate_hz\":20},{\"rate_hz\":6}]}");
+  check_set(two, "stimulus.1={\"value\":3}", "{\"stimulus\":[{\"rate_hz\":5},{\"value\":3}]}");
+  check_set(two, "stimulus.2.value=3",
+            "{\"stimulus\":[{\"rate_hz\":5},{\"rate_hz\":6},{\"value\":3}]}");
+  check_set(two, "stimulus=[]", "{\"stimulus\":[]}");
+  check_set("{\"s\":[]}", "s.0=word", "{\"s\":[\"word\"]}");
+  check_set("{\"a\":[[1,2],[3]]}", "a.0.1=true", "{\"a\":[[1,true],[3]]}");
+  check_set("{}", "a.b.c=1.5", "{\"a\":{\"b\":{\"c\":1.5}}}");
+  check_no_set(two, "stimulus.3.rate_hz=20", "\"stimulus\" has no entry 3; its entries are 0..1");
+  check_no_set(two, "stimulus.first.rate_hz=20", "\"stimulus\" has no entry first");
+  check_no_set(two, "stimulus.-1=20", "\"stimulus\" has no entry -1");
+  check_no_set(two, "stimulus.0.rate_hz.x=20", "\"stimulus.0.rate_hz\" is 5, which has no members");
+  check_no_set("{\"s\":[]}", "s.1=2", "\"s\" is empty");
+  check_no_set("{}", "stimulus.0.rate_hz=20", "there is no list \"stimulus\"");
+  check_no_set("{}", "=20", "it must read key=value");
+}
+
+static void check_near(const char *word, const char *typed, bool near) {
+  CHECK_EQ(word_distance(word, typed, strlen(typed)) < WORD_FAR, near);
+}
+
+static void test_words(void) {
+  check_near("simulate", "simulat", true), check_near("simulate", "sim", true);
+  check_near("train", "trian", true), check_near("inspect", "insepct", true);
+  check_near("plan", "info", false), check_near("plan", "train", false);
+  check_near("simulate", "nonsense", false), check_near("order", "", false);
+  CHECK_EQ(word_distance("output", "outputs=3", 7), 1);
+  CHECK_EQ(word_distance("output", "output", 6), 0);
+}
+
 static void test_rows(void) {
   const eidx row_ptr[] = {0, 9, 9, 9, 10, 12};
   gidx first[8];
@@ -167,6 +222,8 @@ int main(int argc, char **argv) {
   test_gather();
   test_swap();
   test_json();
+  test_set();
+  test_words();
   test_rows();
   return test_end();
 }
