@@ -254,7 +254,7 @@ void connectome_out(struct connectome_file *file, eidx first, eidx n, struct lif
 }
 
 int64_t connectome_out_place(struct connectome_file *file, int *descriptor) {
-  const struct h5_place place = h5_place_of(&file->h5, "/out/edge", F_U32);
+  const struct h5_location place = h5_locate(&file->h5, "/out/edge", F_U32);
   /* A descriptor of our own: that of the library carries a lock, and goes with the file. */
   struct stat theirs, ours;
   *descriptor =

@@ -1,21 +1,18 @@
-/* Attributes, and lists of texts. Texts are stored with a fixed length and a final 0: the library
- * keeps texts of variable length in a heap without checksums, and a damaged heap makes it write
- * past its memory. Those of other writers are not read. */
+/* Reads and writes attributes: numbers and texts. */
 #include "inside.h"
 #include "core/json.h"
 #include "core/mem.h"
 
 #include <string.h>
 
-/* UTF-8 in `bytes` bytes, the final 0 among them. */
-static hid_t text_type(size_t bytes) {
+hid_t h5_text_type(size_t bytes) {
   const hid_t type = H5Tcopy(H5T_C_S1);
   if (type < 0 || H5Tset_size(type, bytes) < 0 || H5Tset_cset(type, H5T_CSET_UTF8) < 0)
     DIE(EXIT_RUNTIME, "HDF5: no text type");
   return type;
 }
 
-static bool is_fixed_text(hid_t type) {
+bool h5_is_fixed_text(hid_t type) {
   return H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0;
 }
 
@@ -34,7 +31,7 @@ static void put_attribute(struct h5_file *file, const char *at, const char *name
 }
 
 void h5_put_text(struct h5_file *file, const char *at, const char *name, const char *text) {
-  const hid_t type = text_type(strlen(text) + 1);
+  const hid_t type = h5_text_type(strlen(text) + 1);
   put_attribute(file, at, name, type, type, 1, text);
   H5Tclose(type);
 }
@@ -61,22 +58,6 @@ void h5_put_choice(struct h5_file *file, const char *at, const char *name, int n
   H5Aclose(attribute), H5Sclose(space), H5Tclose(type);
 }
 
-void h5_write_texts(struct h5_file *file, const char *path, int64_t n, char *const *text) {
-  size_t longest = 0;
-  for (int64_t i = 0; i < n; i++)
-    if (strlen(text[i]) > longest) longest = strlen(text[i]);
-  const hid_t type = text_type(longest + 1),
-              set = h5_make_dataset(file, path, type, n, 1, H5P_DEFAULT);
-  char *all = mem_zero(n, longest + 1);
-  for (int64_t i = 0; i < n; i++) memcpy(all + (size_t)i * (longest + 1), text[i], strlen(text[i]));
-  if (n > 0) CHECK_H5(file, path, H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all));
-  mem_free(all);
-  H5Tclose(type);
-  CHECK_H5(file, path, H5Dclose(set));
-  const uint32_t sum = h5_texts_sum(n, text);
-  h5_put_values(file, path, H5_CHECKSUMS, F_U32, 1, &sum);
-}
-
 /* ---- reading ---- */
 
 bool h5_has_attribute(struct h5_file *file, const char *at, const char *name) {
@@ -95,7 +76,7 @@ char *h5_text(struct h5_file *file, const char *at, const char *name) {
   const hid_t type = CHECK_H5(file, name, H5Aget_type(attribute));
   const hid_t space = CHECK_H5(file, name, H5Aget_space(attribute));
   char *text = NULL;
-  if (is_fixed_text(type) && H5Sget_simple_extent_npoints(space) == 1 &&
+  if (h5_is_fixed_text(type) && H5Sget_simple_extent_npoints(space) == 1 &&
       H5Aget_storage_size(attribute) == H5Tget_size(type)) {
     text = NEW_ZERO(char, (int64_t)H5Tget_size(type) + 1);
     CHECK_H5(file, name, H5Aread(attribute, type, text));
@@ -136,30 +117,6 @@ bool h5_number(struct h5_file *file, const char *at, const char *name, int64_t *
 
 bool h5_real(struct h5_file *file, const char *at, const char *name, double *value) {
   return read_scalar(file, at, name, H5T_FLOAT, H5T_NATIVE_DOUBLE, value);
-}
-
-char **h5_read_texts(struct h5_file *file, const char *path) {
-  const struct h5_set set = h5_open_set(file, path);
-  const struct h5_shape *shape = &set.shape;
-  const hid_t type = CHECK_H5(file, path, H5Dget_type(set.id));
-  if (!is_fixed_text(type) || shape->rank != 1)
-    h5_refuse(file, path, "is not a list of texts of fixed length");
-  const int64_t size = (int64_t)H5Tget_size(type);
-  if (!shape->whole || shape->chunk_bytes)
-    h5_refuse(file, path, "was not written, or not all of it");
-  char *all = mem_alloc(shape->n, (size_t)size), **texts = NEW_ZERO(char *, shape->n + 1);
-  if (shape->n > 0) CHECK_H5(file, path, H5Dread(set.id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all));
-  for (int64_t i = 0; i < shape->n; i++) {
-    const size_t length = strnlen(all + i * size, (size_t)size);
-    texts[i] = NEW_ZERO(char, (int64_t)length + 1);
-    memcpy(texts[i], all + i * size, length);
-  }
-  mem_free(all);
-  H5Tclose(type), h5_close_set(&set);
-  int64_t sum;
-  if (h5_number(file, path, H5_CHECKSUMS, &sum) && sum != h5_texts_sum(shape->n, texts))
-    h5_refuse(file, path, "the file is damaged: these texts do not match their checksum");
-  return texts;
 }
 
 struct status h5_check_format(struct h5_file *file, const char *kind, int version) {

@@ -1,8 +1,7 @@
-/* Contiguous datasets with a CRC-32 for every H5_CHUNK elements: as fast to read as the disk, open
- * to every HDF5 reader, and a turned bit does not go unseen. */
+/* Reads and writes contiguous datasets with a CRC-32 for every H5_CHUNK elements: as fast as the
+ * disk, open to every HDF5 reader, and a turned bit does not go unseen. */
 #include "inside.h"
 #include "core/mem.h"
-#include "core/watchdog.h"
 
 #include <string.h>
 #include <zlib.h>
@@ -14,13 +13,6 @@ static int64_t pieces_of(int64_t n, int width) {
 
 static uint32_t sum_of(const void *data, int64_t bytes) {
   return (uint32_t)crc32_z(0, data, (size_t)bytes);
-}
-
-uint32_t h5_texts_sum(int64_t n, char *const *text) {
-  uint32_t sum = 0;
-  for (int64_t i = 0; i < n; i++)
-    sum = (uint32_t)crc32_z(sum, (const unsigned char *)text[i], strlen(text[i]) + 1);
-  return sum;
 }
 
 void h5_write_checked(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width,

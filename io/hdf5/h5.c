@@ -46,16 +46,17 @@ void h5_reason(char *text, size_t size) {
 }
 
 int64_t h5_check_at(const char *source, int line, const struct h5_file *file, const char *what,
-                    const char *call, int64_t result) {
+                    int64_t result) {
   if (result >= 0) return result;
   char reason[256];
   const bool by_system = reason_of(reason, sizeof reason);
   if (file->discard) unlink(file->discard);
+  if (file->writing && by_system)
+    die_at(source, line, EXIT_OUTPUT, "%s: cannot write: %s", file->path, reason);
   if (file->writing)
-    die_at(source, line, EXIT_OUTPUT, "%s: cannot write %s: %s (%.40s)", file->path, what, reason,
-           call);
-  die_at(source, line, EXIT_INPUT, "%s: cannot read %s: %s%s (%.40s)", file->path, what,
-         by_system ? "" : "the file is damaged or incomplete: ", reason, call);
+    die_at(source, line, EXIT_OUTPUT, "%s: cannot write %s: %s", file->path, what, reason);
+  die_at(source, line, EXIT_INPUT, "%s: cannot read %s: %s%s", file->path, what,
+         by_system ? "" : "the file is damaged or incomplete: ", reason);
 }
 
 _Noreturn void h5_refuse(const struct h5_file *file, const char *what, const char *why) {

@@ -1,4 +1,4 @@
-/* HDF5, all of it: nothing but the h5*.c files calls the library. Objects are named by their path
+/* HDF5, all of it: nothing outside this room calls the library. Objects are named by their path
  * in the file. A call that fails inside the library is fatal and names the file, the object and the
  * library's own reason; it exits with EXIT_INPUT on a file opened for reading and EXIT_OUTPUT on
  * one that is being written. Opening is not fatal: it returns a status.
@@ -61,6 +61,7 @@ bool h5_real(struct h5_file *file, const char *at, const char *name, double *val
 struct h5_shape {
   enum ftype type;
   int rank;
+  int64_t element;     /* bytes of one, texts included */
   int64_t n, width;    /* rows, elements per row */
   int64_t stored;      /* bytes in the file; 0 for one that was never written */
   int64_t chunk_bytes; /* of one chunk, inflated; 0 when it is not chunked */
@@ -116,11 +117,11 @@ void h5_read_rows(struct h5_file *file, const char *path, enum ftype type, int64
                   int64_t width, void *data);
 /* Where a contiguous dataset of `type` lies in the open file, for mapping: `descriptor` is the
  * library's own. Nothing stored: bytes 0. Fatal when it is stored in another way. */
-struct h5_place {
+struct h5_location {
   int descriptor;
   int64_t offset, bytes;
 };
-struct h5_place h5_place_of(struct h5_file *file, const char *path, enum ftype type);
+struct h5_location h5_locate(struct h5_file *file, const char *path, enum ftype type);
 /* All of a one-dimensional text dataset, NULL-terminated. */
 char **h5_read_texts(struct h5_file *file, const char *path);
 

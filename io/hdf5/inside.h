@@ -1,4 +1,15 @@
-/* What the h5_*.c files share; nobody else includes it. */
+/* What the files of this room share; nobody else includes it. They lie in layers, and each calls
+ * only those above it in this list (a test holds them to it):
+ *
+ *   h5.c          files, types, errors
+ *   objects.c     what is there, by its path
+ *   attributes.c  numbers and texts that belong to an object
+ *   sets.c        datasets by the library's own means
+ *   checked.c     datasets with checksums      packed.c  deflated by all threads
+ *   texts.c       lists of texts               shared.c  written by all ranks
+ *   location.c    where a dataset lies, for mapping
+ *   read.c        rows, however they are stored
+ *   fields.c      checkpoints */
 #ifndef FASCICLE_H5_INSIDE_H
 #define FASCICLE_H5_INSIDE_H
 
@@ -9,9 +20,8 @@
 /* Wraps a call on an open file: a negative result is fatal, else it is yielded.
  * `what`: the object's path. */
 int64_t h5_check_at(const char *source, int line, const struct h5_file *file, const char *what,
-                    const char *call, int64_t result);
-#define CHECK_H5(file, what, call)                                                                 \
-  h5_check_at(__FILE__, __LINE__, file, what, #call, (int64_t)(call))
+                    int64_t result);
+#define CHECK_H5(file, what, call) h5_check_at(__FILE__, __LINE__, file, what, (int64_t)(call))
 
 /* How names are followed: never into another file. Set where a file is opened. */
 void h5_set_links(struct h5_file *file);
@@ -51,9 +61,9 @@ hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_
 /* The i-th filter of a dataset's creation list. */
 int h5_filter(hid_t made, int i);
 
-/* Too many too small chunks: the library takes nearly a kilobyte for each
- * one that a call touches. */
-bool h5_crumbles(const struct h5_shape *shape);
+/* Only what we write is read: all there, in the file itself, shuffled and deflated at most, in
+ * chunks of a sensible size; else fatal. */
+void h5_check_stored(const struct h5_set *set);
 
 /* ---- three ways to read rows [first, first + n) of an open dataset, n >
  * 0, within its shape ---- */
@@ -73,11 +83,13 @@ void h5_read_checked(const struct h5_set *set, const uint32_t *sums, int64_t fir
 /* The library's own reader: any layout, filters and type that converts. */
 void h5_read_plain(const struct h5_set *set, enum ftype type, int64_t first, int64_t n, void *data);
 
-/* ---- checksums ---- */
-
-/* The attribute that holds them. */
+/* The attribute that holds checksums. */
 #define H5_CHECKSUMS "crc32"
-/* CRC-32 over the texts, each with its final 0. */
-uint32_t h5_texts_sum(int64_t n, char *const *text);
+
+/* ---- texts ---- */
+
+/* UTF-8 in `bytes` bytes, the final 0 among them. */
+hid_t h5_text_type(size_t bytes);
+bool h5_is_fixed_text(hid_t type);
 
 #endif

@@ -1,4 +1,4 @@
-/* Datasets that are read past the library: where they lie. */
+/* Finds where a dataset lies in its file, for reading it past the library. */
 #include "inside.h"
 
 static int descriptor_of(const struct h5_file *file, const char *path) {
@@ -15,12 +15,12 @@ static bool lies_outside(const struct h5_file *file, const char *path, haddr_t o
   return offset > size || (hsize_t)bytes > size - offset;
 }
 
-struct h5_place h5_place_of(struct h5_file *file, const char *path, enum ftype type) {
+struct h5_location h5_locate(struct h5_file *file, const char *path, enum ftype type) {
   const struct h5_set set = h5_open_set(file, path);
   const struct h5_shape *shape = &set.shape;
   const hid_t made = CHECK_H5(file, path, H5Dget_create_plist(set.id));
   const int64_t bytes = shape->n * shape->width * (int64_t)ftype_bytes(type);
-  struct h5_place place = {.bytes = bytes};
+  struct h5_location at = {.bytes = bytes};
   if (bytes > 0) {
     if (shape->type != type || H5Pget_layout(made) != H5D_CONTIGUOUS ||
         H5Pget_external_count(made) > 0)
@@ -29,9 +29,9 @@ struct h5_place h5_place_of(struct h5_file *file, const char *path, enum ftype t
     if (offset == HADDR_UNDEF || !shape->whole || shape->stored != bytes ||
         lies_outside(file, path, offset, bytes))
       h5_refuse(file, path, "damaged: never written, or not all of it; make the file again");
-    place.descriptor = descriptor_of(file, path), place.offset = (int64_t)offset;
+    at.descriptor = descriptor_of(file, path), at.offset = (int64_t)offset;
   }
   H5Pclose(made);
   h5_close_set(&set);
-  return place;
+  return at;
 }

@@ -1,6 +1,6 @@
-/* Packed datasets: shuffle + deflate 1, which every HDF5 reader knows, but packed and unpacked
- * by all threads and handed to the library as finished chunks. The library itself would do one
- * chunk after the other. */
+/* Packs and unpacks datasets with all threads: shuffle and deflate 1, which every HDF5 reader
+ * knows, handed to the library as finished chunks. The library itself would do one chunk after the
+ * other. */
 #include "inside.h"
 #include "core/mem.h"
 #include "core/watchdog.h"
@@ -21,10 +21,6 @@ static void shuffle(const unsigned char *in, int64_t n, size_t element, unsigned
 static void unshuffle(const unsigned char *in, int64_t n, size_t element, unsigned char *out) {
   for (size_t b = 0; b < element; b++)
     for (int64_t i = 0; i < n; i++) out[i * (int64_t)element + (int64_t)b] = in[(int64_t)b * n + i];
-}
-
-int64_t h5_piece_rows(int width) {
-  return width < H5_CHUNK ? H5_CHUNK / width : 1;
 }
 
 void h5_make_packed(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width) {
@@ -87,19 +83,6 @@ void h5_write_packed(struct h5_file *file, const char *path, enum ftype type, in
                      const void *data) {
   h5_make_packed(file, path, type, n, width);
   h5_put_packed(file, path, 0, n, data);
-}
-
-int h5_filter(hid_t made, int i) {
-  unsigned flags, config;
-  size_t none = 0; /* becomes the number of its parameters, which are not asked for */
-  return H5Pget_filter2(made, (unsigned)i, &flags, &none, NULL, 0, NULL, &config);
-}
-
-bool h5_crumbles(const struct h5_shape *shape) {
-  enum { MOST_CHUNKS = 1 << 16, LEAST_BYTES = 1024 };
-  const int64_t bytes = shape->n * shape->width * (int64_t)ftype_bytes(shape->type);
-  return shape->chunk_bytes > 0 && shape->chunk_bytes < LEAST_BYTES &&
-         bytes / shape->chunk_bytes > MOST_CHUNKS;
 }
 
 bool h5_is_packed(const struct h5_set *set, enum ftype type, int64_t *chunk_rows) {

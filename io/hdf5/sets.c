@@ -1,6 +1,5 @@
-/* Datasets: making, opening, writing and reading them, in whichever way they are stored. */
+/* Makes, opens, writes and reads datasets by the library's own means. */
 #include "inside.h"
-#include "core/mem.h"
 #include "core/watchdog.h"
 
 /* Make the groups on the way to an object. */
@@ -22,7 +21,7 @@ hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_
   return set;
 }
 
-/* Bytes of one element, and the elements of a chunk; 0 when it is not chunked. */
+/* Elements of a chunk; 0 when it is not chunked. */
 static int64_t chunk_elements(hid_t made) {
   hsize_t chunk[H5S_MAX_RANK];
   if (H5Pget_layout(made) != H5D_CHUNKED) return 0;
@@ -61,7 +60,7 @@ static struct h5_shape shape_of(struct h5_file *file, const char *path, hid_t se
   const int64_t element = (int64_t)H5Tget_size(type), chunk = chunk_elements(made);
   if (element <= 0) h5_refuse(file, path, "has elements without a size");
   take_dims(file, path, space, element, &shape);
-  shape.type = h5_type_of(type);
+  shape.type = h5_type_of(type), shape.element = element;
   shape.stored = (int64_t)H5Dget_storage_size(set);
   shape.chunk_bytes = chunk > INT64_MAX / element ? INT64_MAX : chunk * element;
   const int64_t bytes = shape.n * shape.width * element, most = (int64_t)in_file;
@@ -91,6 +90,10 @@ bool h5_shape(struct h5_file *file, const char *path, struct h5_shape *shape) {
   *shape = set.shape;
   h5_close_set(&set);
   return true;
+}
+
+int64_t h5_piece_rows(int width) {
+  return width < H5_CHUNK ? H5_CHUNK / width : 1;
 }
 
 void h5_write(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width,
@@ -126,18 +129,30 @@ void h5_read_plain(const struct h5_set *set, enum ftype type, int64_t first, int
   H5Sclose(memory), H5Sclose(space);
 }
 
-/* Only what we write is read: plain numbers, in the file itself, shuffled and deflated at most. */
-static void refuse_strange(const struct h5_set *set) {
+/* Too many too small chunks: the library takes nearly a kilobyte for each one that a call touches.
+ */
+static bool crumbles(const struct h5_shape *shape) {
+  enum { MOST_CHUNKS = 1 << 16, LEAST_BYTES = 1024 };
+  const int64_t bytes = shape->n * shape->width * shape->element;
+  return shape->chunk_bytes > 0 && shape->chunk_bytes < LEAST_BYTES &&
+         bytes / shape->chunk_bytes > MOST_CHUNKS;
+}
+
+int h5_filter(hid_t made, int i) {
+  unsigned flags, config;
+  size_t none = 0; /* becomes the number of its parameters, which are not asked for */
+  return H5Pget_filter2(made, (unsigned)i, &flags, &none, NULL, 0, NULL, &config);
+}
+
+void h5_check_stored(const struct h5_set *set) {
   struct h5_file *file = set->file;
   const struct h5_shape *shape = &set->shape;
   const char *path = set->path;
-  if (shape->type == F_OTHER)
-    h5_refuse(file, path, "does not hold numbers of a type that fascicle writes");
   if (!shape->whole)
     h5_refuse(file, path, "was never written, or not all of it, or lies in another file");
   if (shape->chunk_bytes > H5_MOST_CHUNK)
     h5_refuse(file, path, "is stored in larger chunks than ours");
-  if (h5_crumbles(shape))
+  if (crumbles(shape))
     h5_refuse(file, path, "is stored in too many too small chunks; rechunk it with h5repack");
   const hid_t made = CHECK_H5(file, path, H5Dget_create_plist(set->id));
   const int n = (int)CHECK_H5(file, path, H5Pget_nfilters(made));
@@ -145,32 +160,4 @@ static void refuse_strange(const struct h5_set *set) {
     if (h5_filter(made, i) != H5Z_FILTER_SHUFFLE && h5_filter(made, i) != H5Z_FILTER_DEFLATE)
       h5_refuse(file, path, "is stored with a filter that fascicle does not write");
   H5Pclose(made);
-}
-
-void h5_read(struct h5_file *file, const char *path, enum ftype type, int64_t first, int64_t n,
-             void *data) {
-  h5_read_rows(file, path, type, first, n, 1, data);
-}
-
-void h5_read_rows(struct h5_file *file, const char *path, enum ftype type, int64_t first, int64_t n,
-                  int64_t width, void *data) {
-  if (n == 0) return;
-  const struct h5_set set = h5_open_set(file, path);
-  if (first < 0 || n < 0 || first > set.shape.n - n || set.shape.rank < 1)
-    h5_refuse(file, path, "holds fewer rows than the file promises");
-  if (set.shape.width != width)
-    h5_refuse(file, path, "has rows of another width than the file promises");
-  refuse_strange(&set);
-  int64_t chunk_rows;
-  watchdog_pause("HDF5 read");
-  uint32_t *sums = h5_checksums(&set, type);
-  if (sums)
-    h5_read_checked(&set, sums, first, n, data);
-  else if (set.shape.stored > 0 && h5_is_packed(&set, type, &chunk_rows))
-    h5_read_packed(&set, type, chunk_rows, first, n, data);
-  else
-    h5_read_plain(&set, type, first, n, data);
-  watchdog_resume();
-  mem_free(sums);
-  h5_close_set(&set);
 }

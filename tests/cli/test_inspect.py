@@ -113,6 +113,28 @@ def test_packed(tables):
     refused(INPUT, ("source_node_id", "damaged"), "inspect", graph)
 
 
+def test_repacked(tables):
+    """Packed anew by HDF5's own tool, texts and all: the same graph; filters that we do not write are named."""
+    with open(tables.path("names.csv"), "w") as f:
+        f.write("pre,post,weight\n" + "".join(f"n{e.pre},n{e.post},{e.weight}\n" for e in tables.edges))
+    done("convert", "--edges", tables.path("names.csv"), "--output", tables.path("names.h5"))
+    for graph in (tables.convert("labels.h5"), tables.path("names.h5")):
+        packed = tables.path("packed.h5")
+        done("export", graph, "--format", "csv", "--output", tables.path("a.csv"), "--force")
+        for filters in (["-f", "GZIP=1"], ["-f", "SHUF", "-f", "GZIP=6"], ["-l", "CHUNK=50", "-f", "GZIP=1"]):
+            subprocess.run(["h5repack", "-m", "1", *filters, graph, packed], check=True)
+            with h5py.File(packed) as f:
+                texts = [f[name] for name in ("/nodes/neurons/0/name", "/nodes/neurons/0/@library/type") if name in f]
+                check("texts are in chunks", bool(texts[0].chunks), len(texts[0]) >= 50 or "CHUNK=50" not in filters)
+            facts, wanted = facts_of(packed, "--verify"), facts_of(graph)
+            for key in ("neurons", "edges", "graph_digest", "columns", "ids_are_names"):
+                check(key, facts[key], wanted[key])
+            done("export", packed, "--format", "csv", "--output", tables.path("b.csv"), "--force")
+            check("the same table", open(tables.path("b.csv")).read(), open(tables.path("a.csv")).read())
+        subprocess.run(["h5repack", "-f", "FLET", graph, packed], check=True)
+        refused(INPUT, ("a filter that fascicle does not write",), "export", packed, "--format", "csv", "--output", tables.path("c.csv"))
+
+
 def test_other_kinds(tables):
     refused(INPUT, ("none.h5", "No such file"), "inspect", tables.path("none.h5"), n=2)
     refused(INPUT, (tables.folder, "folder"), "inspect", tables.folder)
