@@ -77,7 +77,8 @@ struct edges {
   int64_t n, capacity;
   uint32_t *source, *target;
   int32_t *weight; /* as in the table, before sign and scale */
-  uint16_t *delay; /* NULL without a delay column */
+  uint16_t *delay; /* NULL without a delay column; otherwise set on every rank, also on one that
+                      has read no row */
 };
 
 /* Find out whether ids are numbers or names, from the options or the edge table. */

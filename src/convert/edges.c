@@ -149,6 +149,7 @@ static struct status choose_columns(struct reading *r) {
   if (r->want[DELAY] >= 0 && r->o->delay)
     return failure(EXIT_USAGE, "--delay: the delays come from the column '%s'; give one of both",
                    r->choices.item[DELAY].name);
+  edges_reserve(r->edges, 1, r->want[DELAY] >= 0);
   return table_select(r->table, wants, n);
 }
 

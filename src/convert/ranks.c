@@ -30,6 +30,7 @@ enum convert_verdict convert_judge(const struct comm *comm, const struct convert
 /* What comes before the arrays. */
 struct head {
   int64_t n_edges, n_ids, text_bytes, rows, kept;
+  bool has_delay; /* the same on every rank: all read the same columns */
   int64_t dropped[MAX_REASONS];
   char sha256[DIGEST_TEXT];
 };
@@ -39,7 +40,8 @@ static struct head head_of(const struct convert_share *share) {
   struct head h = {.n_edges = share->edges->n,
                    .n_ids = ids->n - share->known,
                    .rows = share->account->facts.rows,
-                   .kept = share->account->kept};
+                   .kept = share->account->kept,
+                   .has_delay = share->edges->delay != NULL};
   if (ids->names && h.n_ids) h.text_bytes = ids->at[ids->n] - ids->at[share->known];
   for (int r = 0; r < share->account->n_reasons; r++) h.dropped[r] = share->account->reason[r].rows;
   memcpy(h.sha256, share->account->facts.sha256, sizeof h.sha256);
@@ -92,6 +94,7 @@ static void receive_share(const struct comm *comm, struct convert_share *share, 
   struct head h;
   pulse("joining the ranks' edges");
   comm_receive(comm, &h, sizeof h, from);
+  ASSERT(h.has_delay == (e->delay != NULL));
   uint32_t *index = h.n_ids ? receive_ids(comm, share, &h, from) : NULL;
   edges_reserve(e, e->n + h.n_edges, e->delay);
   comm_receive(comm, e->source + e->n, h.n_edges * (int64_t)sizeof *e->source, from);
