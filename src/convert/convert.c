@@ -40,7 +40,8 @@ static const struct usage usage = {
                "    --where Type=chemical --output worm.h5\n"
                "  fascicle convert --edges artifact.scx --output graph.h5        # the portable "
                ".scx folder\n"
-               "  A dense matrix (row = pre) becomes an edge list by\n"
+               "  A dense matrix (row = pre, column = post, negative = inhibitory) becomes an edge "
+               "list by\n"
                "    awk '{for(j=1;j<=NF;j++) if($j) print NR, j, $j}' matrix.txt > edges.txt"};
 
 struct convert_options convert_defaults(void) {

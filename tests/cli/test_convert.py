@@ -18,6 +18,22 @@ def edges(*rows, name="edges.csv", head=HEAD):
     return write(name, head + "".join(",".join(map(str, row)) + "\n" for row in rows))
 
 
+def test_matrix_recipe():
+    """README and the help text give one recipe for a dense matrix; it keeps negative cells, row = pre."""
+    recipe = "awk '{for(j=1;j<=NF;j++) if($j) print NR, j, $j}' matrix.txt > edges.txt"
+    with open(os.path.join(os.environ["SOURCE"], "README.md"), encoding="utf-8") as file:
+        readme = file.read()
+    text = subprocess.run([fascicle, "convert", "--help"], capture_output=True, text=True, check=True).stdout
+    for name, document in (("README.md", readme), ("convert --help", text)):
+        check(f"{name} has the recipe, and no other", [line.count("awk") for line in document.splitlines() if recipe in line],
+              [document.count("awk '{")])
+        check(f"{name} says which end a row is", "row = pre" in document and "negative = inhibitory" in document, True)
+    write("matrix.txt", "0 -3 2\n0 0 5\n-1 0 0\n")
+    subprocess.run(["bash", "-c", recipe], cwd=path(), check=True)
+    _, graph, _ = good("--edges", path("edges.txt"))
+    check("signed edges", graph.edges(), [(1, 2, -3), (1, 3, 2), (2, 3, 5), (3, 1, -1)])
+
+
 def test_ids_above_2_53():
     a, b = 2**53, 2**53 + 1
     _, graph, _ = good("--edges", edges((a, b, 1), (b, 2**64 - 1, 2)))
