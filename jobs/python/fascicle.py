@@ -100,6 +100,13 @@ class _Host:
             raise ValueError(f"{name} has shape {array.shape}, not {shape}")
         return array
 
+    def kept(self, array, given):
+        """`array` for as long as backward may need it: a copy where it is the caller's own memory."""
+        return array.copy() if np.may_share_memory(array, given) else array
+
+    def unchanged(self, inputs):
+        pass  # they are copies
+
     def at(self, array):
         return None if array is None else array.ctypes.data
 
@@ -132,6 +139,17 @@ class _Gpu:
         array = array.detach().to(self.torch.float32).contiguous()
         return array if array.data_ptr() % 16 == 0 else array.clone()
 
+    def kept(self, array, given):
+        """`array` itself; its version, which PyTorch raises with every change in place, is noted."""
+        array.version_kept = array._version
+        return array
+
+    def unchanged(self, inputs):
+        """ValueError where a tensor of forward was changed in place since."""
+        for name, array in zip(Gradients._fields, inputs):
+            if array is not None and array._version != array.version_kept:
+                raise ValueError(f"{name} was changed in place between forward and backward; give forward a clone")
+
     def at(self, array):
         return None if array is None else array.data_ptr()
 
@@ -141,6 +159,10 @@ def _memory(device):
 
 
 class SparseGraph:
+    """Edges src[e] -> dst[e] of a fixed graph, in the memory of libfascicle.
+
+    It never changes, so that copies, deep ones too, are the graph itself. It cannot be pickled."""
+
     def __init__(self, src, dst, num_nodes, input_nodes=(), output_nodes=None, device=None):
         self.memory = _memory(device)
         ids = [_ids("src", src), _ids("dst", dst), _ids("input_nodes", input_nodes)]
@@ -159,9 +181,21 @@ class SparseGraph:
         if getattr(self, "handle", None):
             _library.fascicle_graph_destroy(self.handle)
 
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("a SparseGraph cannot be pickled; save src, dst and num_nodes, and build it from them again")
+
 
 class Window:
-    """Room for one window; forward and backward allocate nothing but their results."""
+    """Room for one window of `steps` steps and `batch` sequences.
+
+    backward takes the values that forward was given: NumPy arrays are copied, GPU tensors must not
+    be changed in place in between (ValueError). Each call allocates its results besides."""
 
     def __init__(self, graph, batch, steps, microsteps=2, want_gradient=True, threads=0):
         self.graph, self.memory = graph, graph.memory
@@ -192,8 +226,11 @@ class Window:
 
     def forward(self, edge_values, leak, bias, drives, state0=None):
         values = (edge_values, leak, bias, drives, state0)
-        self.inputs = Gradients(*(None if value is None else self.memory.floats(name, value, shape)
-                                  for name, value, shape in zip(Gradients._fields, values, self._shapes())))
+        inputs = [None if value is None else self.memory.floats(name, value, shape)
+                  for name, value, shape in zip(Gradients._fields, values, self._shapes())]
+        if self.shape.want_gradient:
+            inputs = [None if x is None else self.memory.kept(x, value) for x, value in zip(inputs, values)]
+        self.inputs = Gradients(*inputs)
         out = self.memory.empty(self._out_shape())
         self.state_end = self.memory.empty(self._shapes().state0)
         self._call(_library.fascicle_forward, self._at(out), self._at(self.state_end))
@@ -202,6 +239,7 @@ class Window:
     def backward(self, d_out):
         if self.inputs is None:
             raise ValueError("backward goes back over what forward did: call that first")
+        self.memory.unchanged(self.inputs)
         d_out = self.memory.floats("d_out", d_out, self._out_shape())
         gradients = Gradients(*map(self.memory.empty, self._shapes()))
         self._call(_library.fascicle_backward, self._at(d_out), self._arrays(gradients))
@@ -209,8 +247,21 @@ class Window:
 
 
 def sparse_recurrence(edge_values, leak, bias, drives, state0, graph, microsteps=2):
-    """out [T, B, n_outputs] as a PyTorch tensor, differentiable with respect to the first five arguments; on the graph's device."""
+    """The recurrence as a differentiable operation of PyTorch.
+
+    Parameters
+    ----------
+    edge_values, leak, bias, drives, state0 : tensors on the graph's device
+        [E], [N], [N], [T, n_inputs, B], [B, N] or None. Changed in place between forward and
+        backward, they are refused by autograd, as with PyTorch's own operations.
+
+    Returns
+    -------
+    tensor [T, B, n_outputs], differentiable once with respect to the first five arguments
+    """
     import torch
+    from torch.autograd.function import once_differentiable
+
     on_host = isinstance(graph.memory, _Host)
 
     class Recurrence(torch.autograd.Function):
@@ -219,10 +270,13 @@ def sparse_recurrence(edge_values, leak, bias, drives, state0, graph, microsteps
             arrays = [None if x is None else x.detach().numpy() if on_host else x.detach() for x in inputs]
             steps, _, batch = arrays[3].shape
             context.window = Window(graph, batch, steps, microsteps, any(context.needs_input_grad))
+            context.save_for_backward(*inputs)
             return torch.as_tensor(context.window.forward(*arrays))
 
         @staticmethod
+        @once_differentiable
         def backward(context, d_out):
+            _ = context.saved_tensors  # autograd raises here if one of them was changed in place
             gradients = context.window.backward(d_out.numpy() if on_host else d_out)
             return tuple(torch.as_tensor(x) if needed else None
                          for x, needed in zip(gradients, context.needs_input_grad))

@@ -1,7 +1,9 @@
 """libfascicle through its C interface: against NumPy in float64, that against finite differences; refusals; a program in
 C and one in C++ build with the header and run."""
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -168,6 +170,73 @@ def test_no_gpu():
     check(code == 4 and not handle and b"CUDA" in fascicle._library.fascicle_last_error(), f"code {code}")
 
 
+def gradients_agree(case, change, call):
+    """call(window) after `change` has been made to the caller's arrays gives the gradients of forward's values."""
+    want = model_backward(case, *model_forward(case, *case.values)[1:])
+    given = [np.ascontiguousarray(x, np.float32) for x in case.values]
+    window = fascicle.Window(case.graph(), case.B, case.T, case.M)
+    window.forward(*given)
+    change(given)
+    for name, x, y in zip(fascicle.Gradients._fields, call(window), want):
+        check(distance(x, y) < 1e-6, f"{name} after a change in place: {distance(x, y)}")
+
+
+def test_changed_arrays():
+    """What the caller writes into the arrays between forward and backward does not reach the gradients."""
+    case = Case(40, 200, 3, 4, 2, 5, None, seed=3)
+
+    def scale(arrays):
+        for array in arrays:
+            array *= 0.8
+
+    gradients_agree(case, scale, lambda window: window.backward(case.d_out))
+
+
+def test_copies():
+    """A graph never changes: its copies are itself. Pickle is refused in one line."""
+    graph = fascicle.SparseGraph([0], [1], 3)
+    check(copy.copy(graph) is graph and copy.deepcopy({"graph": graph})["graph"] is graph, "copies of a graph")
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        try:
+            pickle.dumps(graph, protocol)
+            check(False, "a graph was pickled")
+        except TypeError as error:
+            check("src, dst and num_nodes" in str(error) and "\n" not in str(error), str(error))
+
+
+def torch_case(torch):
+    case = Case(40, 200, 3, 4, 2, 5, 7, seed=4)
+    tensors = [torch.tensor(x, dtype=torch.float32, requires_grad=True) for x in case.values]
+    want = model_backward(case, *model_forward(case, *case.values)[1:])
+    return case, tensors, want, torch.tensor(case.d_out, dtype=torch.float32)
+
+
+def test_torch():
+    """Gradients through autograd; a tensor that was changed in place is refused, whichever it is."""
+    try:
+        import torch
+    except ImportError:
+        print("without PyTorch: its part is skipped")
+        return
+    case, tensors, want, d_out = torch_case(torch)
+    fascicle.sparse_recurrence(*tensors, case.graph(), case.M).backward(d_out)
+    for name, x, y in zip(fascicle.Gradients._fields, tensors, want):
+        check(distance(x.grad.numpy(), y) < 1e-6, f"torch: {name}")
+    for which, name in enumerate(fascicle.Gradients._fields):
+        case, tensors, _, d_out = torch_case(torch)
+        out = fascicle.sparse_recurrence(*tensors, case.graph(), case.M)
+        with torch.no_grad():
+            tensors[which].mul_(0.8)
+        try:
+            out.backward(d_out)
+            check(False, f"{name} was changed in place, and nothing said so")
+        except RuntimeError as error:
+            check("inplace" in str(error), str(error))
+    model = torch.nn.Module()
+    model.graph = case.graph()
+    check(copy.deepcopy(model).graph is model.graph, "deepcopy of a module")
+
+
 def test_no_edges():
     window = fascicle.Window(fascicle.SparseGraph([], [], 4), 2, 50, 1)
     bias = np.array([0.1, -0.4, 0.9, 0])
@@ -223,5 +292,8 @@ test_refusals()
 test_python_refusals()
 test_no_gpu()
 test_no_edges()
+test_changed_arrays()
+test_copies()
+test_torch()
 test_program()
 print(f"{checks} checks")
