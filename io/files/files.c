@@ -53,6 +53,32 @@ static struct status check_space(const char *path, const char *folder, int64_t b
       (double)bytes / 1e6, room / 1e6, folder);
 }
 
+/* Whether a path leads to the file `output`, or to a folder that holds it, at most `depth` down:
+ * links may go round. */
+static bool holds(const char *path, const struct stat *output, int depth) {
+  struct stat here;
+  if (stat(path, &here)) return false;
+  if (here.st_dev == output->st_dev && here.st_ino == output->st_ino) return true;
+  DIR *folder = S_ISDIR(here.st_mode) && depth > 0 ? opendir(path) : NULL;
+  bool found = false;
+  for (struct dirent *entry; folder && !found && (entry = readdir(folder));) {
+    char below[FILE_PATH];
+    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+    if (snprintf(below, sizeof below, "%s/%s", path, entry->d_name) < FILE_PATH)
+      found = holds(below, output, depth - 1);
+  }
+  if (folder) closedir(folder);
+  return found;
+}
+
+struct status file_not_input(const char *output, const char *input) {
+  enum { DEEPEST = 4 };
+  struct stat there;
+  if (!input || stat(output, &there) || !holds(input, &there, DEEPEST)) return fine();
+  return failure(EXIT_USAGE, "--output %s: this is an input (%s); give another name", output,
+                 input);
+}
+
 struct status file_may_write(const char *path, int64_t bytes, bool force) {
   char folder[FILE_PATH];
   if (!*path) return failure(EXIT_OUTPUT, "cannot write: the name of the output file is empty");

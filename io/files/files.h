@@ -13,6 +13,11 @@ enum { FILE_PATH = 4096 };
  * `bytes` bytes are free there. */
 struct status file_may_write(const char *path, int64_t bytes, bool force);
 
+/* EXIT_USAGE when OUTPUT, to be written or replaced, is INPUT, or a file in it where INPUT is a
+ * folder: by whatever spelling of the name, symbolic and hard links among them. INPUT may be NULL.
+ * To be asked before file_may_write, so that nobody is told to use --force on an input. */
+struct status file_not_input(const char *output, const char *input);
+
 /* PATH.tmp, or EXIT_OUTPUT when the name gets too long. For the locked folder of a run. */
 struct status file_tmp_name(const char *path, char tmp[FILE_PATH]);
 

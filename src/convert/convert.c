@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const struct usage usage = {
     .verb = "convert",
@@ -148,18 +147,6 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
   return options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, NULL);
 }
 
-/* With --force the output replaces what is there; an input would be lost. */
-static struct status keep_inputs(const struct convert_options *o) {
-  const char *inputs[] = {o->edges, o->nodes, o->transmitters};
-  struct stat output, input;
-  if (stat(o->output, &output)) return fine();
-  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
-    if (inputs[i] && !stat(inputs[i], &input) && input.st_dev == output.st_dev &&
-        input.st_ino == output.st_ino)
-      return failure(EXIT_USAGE, "--output %s: this is an input; give another name", o->output);
-  return fine();
-}
-
 static struct status check(const struct convert_options *o) {
   if (!o->edges) return failure(EXIT_USAGE, "convert: --edges FILE is missing");
   if (!o->output) return failure(EXIT_USAGE, "convert: --output FILE is missing");
@@ -171,8 +158,10 @@ static struct status check(const struct convert_options *o) {
     return failure(EXIT_USAGE, "--transmitter-columns: it needs a table: --transmitters FILE");
   if (o->parts & (o->parts - 1))
     return failure(EXIT_USAGE, "--parts %" PRId64 ": it must be a power of two", o->parts);
-  TRY(file_may_write(o->output, 0, o->force));
-  return keep_inputs(o);
+  const char *inputs[] = {o->edges, o->nodes, o->transmitters, o->signs};
+  for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+    TRY(file_not_input(o->output, inputs[i]));
+  return file_may_write(o->output, 0, o->force);
 }
 
 static struct status run(struct comm *world, int argc, char **argv) {

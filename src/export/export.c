@@ -1,4 +1,4 @@
-/* fascicle export: graphs and trained weights as tables. */
+/* fascicle export: writes graphs and trained weights as tables. */
 #include "io/graph/connectome.h"
 #include "io/files/csv.h"
 #include "io/files/files.h"
@@ -112,6 +112,7 @@ static void sort_rows(struct edge_row *row, eidx n) {
 static struct status write_graph(const struct export_request *r) {
   struct connectome g = {0};
   struct stat about;
+  TRY(file_not_input(r->output, r->model.source));
   if (!stat(r->model.source, &about) && S_ISDIR(about.st_mode))
     return failure(EXIT_INPUT, "%s: a folder; csv is for graphs, --format weights for runs",
                    r->model.source);
@@ -144,6 +145,7 @@ static struct status write_scx(const struct export_request *r) {
   if (r->force)
     return failure(EXIT_USAGE,
                    "export --format scx: a folder is never replaced; --force does not apply");
+  TRY(file_not_input(r->output, r->model.source));
   TRY(connectome_load(r->model.source, &g));
   const struct status s = scx_export(&g, r->block_size, r->output);
   if (!s.code) log_line("%s: %lld edges", r->output, (long long)g.n_edges);
@@ -199,6 +201,8 @@ static struct status write_weights(const struct comm *alone, struct job *job,
   struct trained trained;
   struct rnn rnn = {0};
   struct status s = trained_open(alone, job, &r->model, 1, &trained);
+  if (!s.code) s = file_not_input(r->output, trained.path);
+  if (!s.code) s = file_not_input(r->output, connectome_path(trained.network.file));
   if (!s.code) s = trained_rnn(&trained, 1, 1, &rnn);
   if (!s.code) s = write_values(r, &trained, &rnn);
   if (rnn.network) rnn_close(&rnn);

@@ -175,6 +175,7 @@ static void report(const struct request *r, const struct connectome *g, json_t *
 
 /* On rank 0 alone: the file is written by one process. */
 static struct status make_file(const struct request *r, struct connectome *g, json_t *facts) {
+  TRY(file_not_input(r->output, r->shuffle_of));
   TRY(file_may_write(r->output, 0, r->force));
   const double start = seconds_now();
   TRY(make_graph(r, g, facts));
