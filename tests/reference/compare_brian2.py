@@ -106,11 +106,15 @@ def currents_of(case, group, of_neuron):
 def edges_of(case, group, source, some):
     """The synapses of the edges in `some`, which start at source."""
     net, unit = case.net, b.mV if case.net.model.startswith("lif_") else b.pA
-    synapses = b.Synapses(source, group, "weight : " + ("volt" if unit is b.mV else "amp"), on_pre=ARRIVALS[net.model])
+    delay = net.delay - (net.model == "lif_delta")
+    one = bool(len(some)) and bool((delay == delay[0]).all())
+    synapses = b.Synapses(source, group, "weight : " + ("volt" if unit is b.mV else "amp"), on_pre=ARRIVALS[net.model],
+                          delay=delay[0] * net.dt_ms * b.ms if one else None)
     synapses.connect(i=net.pre[some], j=net.post[some])
     signed = np.where(np.isin(net.pre, net.silenced), 0, net.weight)[some]
     synapses.weight = signed * net.weight_unit * unit
-    synapses.delay = (net.delay[some] - (net.model == "lif_delta")) * net.dt_ms * b.ms
+    if not one:
+        synapses.delay = delay[some] * net.dt_ms * b.ms
     return synapses
 
 
@@ -120,31 +124,45 @@ def listed(table, n, dt_ms):
     return b.SpikeGeneratorGroup(n, np.array(who), np.array(steps) * dt_ms * b.ms)
 
 
-def brian2_spikes(case):
-    """The case in Brian2; [(step, neuron)] ascending, the given spikes among them."""
+def given_spikes(case):
+    return sorted((k, i) for k, who in case.fires.items() for i in who if k < case.steps)
+
+
+def network_of(case):
+    """The case as a Brian2 network and the monitor of its spikes."""
     b.start_scope()
-    b.prefs.codegen.target = "numpy"
     net = case.net
     b.defaultclock.dt = net.dt_ms * b.ms
     group, of_neuron = neurons_of(case)
-    given = sorted((k, i) for k, who in case.fires.items() for i in who if k < case.steps)
-    from_source = np.isin(net.pre, list({i for _, i in given}))
+    from_source = np.isin(net.pre, list({i for _, i in given_spikes(case)}))
     parts = [group, *currents_of(case, group, of_neuron), edges_of(case, group, group, np.flatnonzero(~from_source))]
-    if given:
+    if case.fires:
         source = listed(case.fires, net.n, net.dt_ms)
         parts += [source, edges_of(case, group, source, np.flatnonzero(from_source))]
     if case.events:
         source = listed({k: neurons for k, [(neurons, _)] in case.events.items()}, net.n, net.dt_ms)
         drive = b.Synapses(source, group, on_pre="v += 68.75 * mV")
-        drive.connect(j="i")
+        driven = sorted({i for [(neurons, _)] in case.events.values() for i in neurons})
+        drive.connect(i=driven, j=driven)
         parts += [source, drive]
     monitor = b.SpikeMonitor(group)
     network = b.Network(parts + [monitor])
     if net.model == "lif_delta":
         network.schedule = ["start", "groups", "synapses", "thresholds", "resets", "end"]
-    network.run(case.steps * net.dt_ms * b.ms)
-    steps = np.round(np.asarray(monitor.t / b.ms) / net.dt_ms).astype(int)
-    return sorted(given + list(zip(steps.tolist(), np.asarray(monitor.i).tolist())))
+    return network, monitor
+
+
+def monitored(case, monitor):
+    """[(step, neuron)] ascending, the given spikes among them."""
+    steps = np.round(np.asarray(monitor.t / b.ms) / case.net.dt_ms).astype(int)
+    return sorted(given_spikes(case) + list(zip(steps.tolist(), np.asarray(monitor.i).tolist())))
+
+
+def brian2_spikes(case):
+    b.prefs.codegen.target = "numpy"
+    network, monitor = network_of(case)
+    network.run(case.steps * case.net.dt_ms * b.ms)
+    return monitored(case, monitor)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ CASES = [
     lambda: nets.cortex("exp_half_ms_1000", "psc_exp", 1000, 100, 35, taus=(0.5, 2.0), psp=0.7, h=0.5, steps=2000, delays=(1, 9)),
     lambda: nets.cortex("alpha_half_ms_1000", "psc_alpha", 1000, 100, 36, taus=(0.5, 2.0), psp=0.6, h=0.5, steps=2000, delays=(1, 9)),
     lambda: nets.cortex("exp_fine_1000", "psc_exp", 1000, 100, 37, h=0.02, steps=20000),
+    lambda: nets.cortex("exp_poisson_1000", "psc_exp", 1000, 100, 38, psp=0.7, drive_pa=(0, 0), poisson=(9000.0, 87.8)),
 ]
 PEERS = {"psc_exp": "iaf_psc_exp", "psc_alpha": "iaf_psc_alpha", "lif_delta": "iaf_psc_delta"}
 KEYS = {"E_L": "v_rest_mv", "V_th": "v_threshold_mv", "V_reset": "v_reset_mv", "tau_m": "tau_m_ms", "C_m": "c_m_pf",
@@ -66,20 +67,34 @@ def nest_currents(case, nodes):
         nest.Connect(generator, nest.NodeCollection([nodes[i]]), syn_spec={"delay": h})
 
 
-def nest_spikes(case):
-    """The case in NEST; [(step, neuron)] ascending, the given spikes among them."""
+def nest_events(case, nodes):
+    """Events into the synapse of our step k: sent at time k dt with a delay of one step."""
+    h, times = case.net.dt_ms, {}
+    for k, rows in case.synaptic.items():
+        for who, weight in rows:
+            for i in who:
+                times.setdefault((i, weight), []).append(round(k * h, 6))
+    for (i, weight), at in times.items():
+        generator = nest.Create("spike_generator", params={"spike_times": sorted(at)})
+        nest.Connect(generator, nest.NodeCollection([nodes[i]]), syn_spec={"delay": h, "weight": weight})
+
+
+def build(case, threads=1):
+    """The case in NEST; its neurons and the recorder of their spikes."""
     nest.ResetKernel()
     nest.verbosity = nest.VerbosityLevel.ERROR
     net = case.net
+    nest.local_num_threads = threads
     nest.resolution = net.dt_ms
     neurons = nest.Create(PEERS[net.model], net.n)
     for c, keys in enumerate(net.neurons):
         mine = neurons[np.flatnonzero(net.class_of == c).tolist()]
         mine.set({theirs: keys[ours] for theirs, ours in KEYS.items() if ours in keys})
-    neurons.V_m = case.v_mv.tolist()
+    neurons.V_m = (case.v_mv if case.v_mv is not None else np.array([c["v_rest_mv"] for c in net.neurons])[net.class_of]).tolist()
     nodes = neurons.tolist()
     sources = nest_sources(case, nodes)
     nest_currents(case, nodes)
+    nest_events(case, nodes)
     nodes = np.array(nodes)
     for from_device in (False, True):
         some = np.flatnonzero((np.isin(net.pre, list(sources)) == from_device) & ~np.isin(net.pre, net.silenced))
@@ -88,11 +103,21 @@ def nest_spikes(case):
                 "weight": net.weight[some] * net.weight_unit, "delay": np.round(net.delay[some] * net.dt_ms, 6)})
     recorder = nest.Create("spike_recorder")
     nest.Connect(neurons, recorder)
-    nest.Simulate(case.steps * net.dt_ms)
-    steps = np.round(recorder.events["times"] / net.dt_ms).astype(int) - 1
-    index = recorder.events["senders"] - neurons.tolist()[0]
+    return neurons, recorder
+
+
+def recorded(case, neurons, recorder):
+    """[(step, neuron)] ascending, the given spikes among them."""
+    steps = np.round(recorder.events["times"] / case.net.dt_ms).astype(int) - 1
+    index = recorder.events["senders"] - neurons[0].global_id
     given = [(k, i) for k, who in case.fires.items() for i in who if k < case.steps]
     return sorted(given + list(zip(steps.tolist(), index.tolist())))
+
+
+def nest_spikes(case):
+    neurons, recorder = build(case)
+    nest.Simulate(case.steps * case.net.dt_ms)
+    return recorded(case, neurons, recorder)
 
 
 if __name__ == "__main__":

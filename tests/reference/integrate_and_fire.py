@@ -179,10 +179,6 @@ class Network:
     def __post_init__(self):
         self.n = len(self.class_of)
         self.classes = [build(self.model, neuron, self.dt_ms) for neuron in self.neurons]
-        order = np.argsort(self.pre, kind="stable")
-        self.out = [a[order] for a in (self.post, self.weight.astype(np.int64), self.delay)]
-        self.start = np.searchsorted(self.pre[order], np.arange(self.n + 1))
-        self.slots = int(self.delay.max()) + 1 if len(self.delay) else 1
 
     def from_current(self, model, to, from_):
         """Whether a coupling is one of a current to v, which has a unit."""
@@ -222,7 +218,11 @@ class Simulation:
         self.frozen, self.cleared = self.classes[0].frozen, self.classes[0].cleared
         self.excite, self.inhibit = self.classes[0].excite, self.classes[0].inhibit
         self.counter = np.zeros(n, np.int64)
-        self.ring = np.zeros((net.slots, 2, n), np.int64)      # counts: positive, negative
+        order = np.argsort(net.pre, kind="stable")
+        self.out = [a[order] for a in (net.post, net.weight.astype(np.int64), net.delay)]
+        self.start = np.searchsorted(net.pre[order], np.arange(n + 1))
+        slots = int(net.delay.max()) + 1 if len(net.delay) else 1
+        self.ring = np.zeros((slots, 2, n), np.int64)          # counts: positive, negative
         self.w = 1 + len(synapse_names(net.model))
         self.x = [np.zeros(n, self.kind) for _ in range(self.w + 1)]   # w stays 0 where a class has none
         self.load(per_neuron)
@@ -281,11 +281,11 @@ class Simulation:
         self.counter = np.where(fired, self.rest_steps, self.counter)
 
     def send(self, k, spikers):
-        post, weight, delay = self.net.out
+        post, weight, delay = self.out
         for i in spikers:
             if i in self.net.silenced:
                 continue
-            row = slice(self.net.start[i], self.net.start[i + 1])
+            row = slice(self.start[i], self.start[i + 1])
             sign = (weight[row] < 0).astype(int)
             np.add.at(self.ring, ((k + delay[row]) % len(self.ring), sign, post[row]), weight[row])
 

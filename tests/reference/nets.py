@@ -54,9 +54,10 @@ def fly(name, n, mean_degree, seed, steps=10000, driven=0, rate_hz=100.0, silenc
 
 
 def cortex(name, model, n, mean_degree, seed, steps=10000, sources=100, rate_hz=20.0, taus=(0.5, 0.5), drive_pa=(300, 420),
-           psp=1.0, pulses=False, adaptation=None, h=0.1, delays=(1, 31), differing=False):
+           psp=1.0, pulses=False, adaptation=None, h=0.1, delays=(1, 31), differing=False, poisson=None):
     """A NEST model with excitation and inhibition: weights over 16 bits, mixed delays, one of 20 constant currents for each neuron.
-    The last `sources` neurons have no in-edges and fire at given steps. psp: scale of the weights; differing: classes differ in all parameters."""
+    The last `sources` neurons have no in-edges and fire at given steps. psp: scale of the weights; differing: classes differ in all parameters;
+    poisson: (rate in Hz, weight in pA) of events into the synapse of the inner neurons, several in a step where they are frequent."""
     draw = np.random.default_rng(seed)
     n_edges, inner = n * mean_degree, n - sources
     neuron = dict(CORTEX, **({"adaptation": adaptation} if adaptation else {}))
@@ -81,7 +82,13 @@ def cortex(name, model, n, mean_degree, seed, steps=10000, sources=100, rate_hz=
             who = draw.choice(inner, inner // 10, replace=False)
             for k in range(first, first + 200):
                 currents[k] = [(who, float(50 + first % 7 * 25))]
-    return Case(name, net, steps, fires, currents, v_mv=np.where(class_of < 20, draw.uniform(-65, -51, n), -65.0))
+    stimuli, synaptic = [], {}
+    if poisson:
+        rate, weight = poisson
+        stimuli.append({"kind": "poisson", "neurons": {"indices": list(range(inner))}, "rate_hz": rate, "weight_pa": weight, "first_step": 1})
+        table = philox.poisson(1, 0, range(inner), range(1, steps), rate * h / 1000.0)
+        synaptic = {k: [(who, weight)] for k, who in table.items()}
+    return Case(name, net, steps, fires, currents, synaptic=synaptic, poisson=stimuli, v_mv=np.where(class_of < 20, draw.uniform(-65, -51, n), -65.0))
 
 
 def first_difference(one, other):
