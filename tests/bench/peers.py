@@ -81,9 +81,7 @@ def turn_of_fascicle(options, case, graph, folder):
                            str(options.threads), "--device", "cpu", "--output", output, "--force", "--json"], capture_output=True, text=True)
     if done.returncode:
         return None, [], (done.stderr.strip().splitlines() or ["no message"])[-1]
-    with h5py.File(os.path.join(output, "spikes.h5")) as file:
-        spikes = file["spikes/neurons"]
-        return json.loads(done.stdout)["seconds"], list(zip(spikes["step"][:].tolist(), spikes["node_ids"][:].tolist())), None
+    return json.loads(done.stdout)["seconds"], configuration.spikes_of(os.path.join(output, "spikes.h5")), None
 
 
 class Brian2:

@@ -67,6 +67,8 @@ def test_arrays_are_integers():
             net = random_network(model, [neuron_of(model, adaptation=adaptation), other])
             fires = {k: [k % 40, 7] for k in range(5, 300, 3)}
             currents = {k: [([1, 2, 30], 900.0), ([2, 5], -55.5)] for k in range(100, 200)}
+            for k, drawn in philox.noise(1, 3, [20, 21, 22], range(150, 250)).items():
+                currents.setdefault(k, []).append(([20, 21, 22], 400.0, drawn))
             events = {k: [([8, 9, 10, 11], 5.01), ([9], -0.3)] for k in range(0, 300, 2)}
             unit = net.weight_unit
             synaptic = {k: [([12, 13, 12], 150 * unit), ([14], 3.7), ([15, 3], -50.5 * unit)] for k in range(0, 300, 5)}
@@ -133,6 +135,9 @@ def test_random_numbers():
             np.add.at(count[k], who, 1)
         check(abs(count.mean() - mean) < 4 * (mean / count.size) ** 0.5, "mean", count.mean(), mean)
         check(abs(count.var() - mean) < 0.05 * mean, "variance", count.var(), mean)
+    drawn = np.array(list(philox.noise(5, 1, range(50), range(2000)).values())) / 2.0**32
+    check(abs(drawn.mean()) < 0.013 and abs(drawn.std() - 1) < 0.01, "noise", drawn.mean(), drawn.std())
+    check(abs((np.abs(drawn) > 1.959964).mean() - 0.05) < 0.003, "tails of the noise")
 
 
 def test_written_and_read():

@@ -62,6 +62,13 @@ def event_weight(stimulus, unit):
     return stimulus["weight_mv" if "weight_mv" in stimulus else "weight_pa"]
 
 
+def spikes_of(path):
+    """[(step, node)] of a spikes file of the program."""
+    with h5py.File(path) as file:
+        spikes = file["spikes/neurons"]
+        return list(zip(spikes["step"][:].tolist(), spikes["node_ids"][:].tolist()))
+
+
 def inputs_of(config, n, steps, unit):
     """Tables by step: neurons that are made to fire, currents, events onto v, events into the synapse."""
     fires, currents, events, synaptic = {}, {}, {}, {}
@@ -79,6 +86,13 @@ def inputs_of(config, n, steps, unit):
             table = events if stimulus.get("into", "synapse") == "v" else synaptic
             for k, neurons in drawn.items():
                 table.setdefault(k, []).append((neurons, event_weight(stimulus, unit)))
+        elif stimulus["kind"] == "noise":
+            for k, drawn in philox.noise(config.get("seed", 1), index, who, interval(stimulus, steps)).items():
+                currents.setdefault(k, []).append((np.array(who), float(stimulus["sd_pa"]), drawn))
+        elif stimulus["kind"] == "replay":
+            for k, i in spikes_of(stimulus["file"]):
+                if i in who:
+                    fires[k] = sorted({*fires.get(k, []), i})
         else:
             raise ValueError(f"the reference knows no stimulus of kind {stimulus['kind']}")
     return fires, currents, events, synaptic
@@ -169,6 +183,4 @@ def fascicle_spikes(case, fascicle, folder):
         json.dump(dump(case), file)
     subprocess.run([fascicle, "simulate", graph, "--config", config, "--steps", str(case.steps), "--output", output],
                    check=True, stdout=subprocess.DEVNULL)
-    with h5py.File(os.path.join(output, "spikes.h5")) as file:
-        spikes = file["spikes/neurons"]
-        return list(zip(spikes["step"][:].tolist(), spikes["node_ids"][:].tolist()))
+    return spikes_of(os.path.join(output, "spikes.h5"))

@@ -237,7 +237,7 @@ class Simulation:
             self.x[0][i] = self.voltage(v_mv - rest)
 
     def step(self, k, fires=(), currents=(), events=(), synaptic=()):
-        """One step; fires: neurons that fire now; currents: (neurons, pA); events: (neurons, mV) onto v; synaptic: (neurons, mV or
+        """One step; fires: neurons that fire now; currents: (neurons, pA) or, for noise, (neurons, pA, quantiles in 2^-32); events: (neurons, mV) onto v; synaptic: (neurons, mV or
         pA) into the synapse; a neuron may be named more than once in these. Returns the spikers."""
         x, resting = self.x, self.counter > 0
         slot = self.ring[k % len(self.ring)]
@@ -245,8 +245,8 @@ class Simulation:
         slot[:] = 0
         new = self.advance()
         new[0] = new[0] + self.constant
-        for neurons, pa in currents:
-            new[0][neurons] += self.current_of(neurons, pa)
+        for neurons, pa, *quantiles in currents:
+            new[0][neurons] += self.current_of(neurons, pa, *quantiles)
         arriving = [self.counts(sum_) for sum_ in arrivals]
         for neurons, weight in synaptic:
             np.add.at(arriving[weight < 0], neurons, self.synapse(weight))
@@ -324,9 +324,12 @@ class Integers(Simulation):
     def counts(self, sum_):
         return sum_ << 32
 
-    def current_of(self, neurons, pa):
-        by_class = np.array([self.voltage(c.drive * pa) for c in self.classes], np.int64)
-        return by_class[self.net.class_of[neurons]]
+    def current_of(self, neurons, pa, quantiles=None):
+        by_class = [self.voltage(c.drive * pa) for c in self.classes]
+        drives = [by_class[c] for c in self.net.class_of[neurons]]
+        if quantiles is not None:
+            drives = [q * drive >> 32 for q, drive in zip(quantiles, drives)]
+        return np.array(drives, np.int64)
 
     def advance(self):
         new = [np.zeros_like(x) if c in self.classes[0].coarse else x.copy() for c, x in enumerate(self.x)]
@@ -362,8 +365,9 @@ class Doubles(Simulation):
     def counts(self, sum_):
         return sum_ * self.net.weight_unit
 
-    def current_of(self, neurons, pa):
-        return np.array([c.drive * pa for c in self.classes])[self.net.class_of[neurons]]
+    def current_of(self, neurons, pa, quantiles=None):
+        drives = np.array([c.drive * pa for c in self.classes])[self.net.class_of[neurons]]
+        return drives if quantiles is None else drives * np.array(quantiles) / ONE
 
     def advance(self):
         new = [np.zeros_like(x) for x in self.x]

@@ -22,11 +22,12 @@ class Plain:
         return nearest(mv / self.unit * 4294967296.0)
 
     def neuron_step(self, i, k, forced, pa, mv, weights):
-        """Steps 1 to 6 of one neuron; whether it fired. pa, mv, weights: currents, events on v and into the synapse in this step."""
+        """Steps 1 to 6 of one neuron; whether it fired. pa, mv, weights: rows of currents (with a quantile, if it is noise), of
+        events on v and into the synapse in this step."""
         model, x = self.classes[i], self.x[i]
         plus, minus = self.arrivals.pop((k, i, 0), 0), self.arrivals.pop((k, i, 1), 0)
         in_bounds = max(plus, -minus) < ARRIVAL_BOUND
-        amounts = [nearest(weight / self.net.weight_unit * 4294967296.0) for weight in weights]
+        amounts = [nearest(weight / self.net.weight_unit * 4294967296.0) for weight, in weights]
         plus = (plus << 32) + sum(amount for amount in amounts if amount > 0)
         minus = (minus << 32) + sum(amount for amount in amounts if amount < 0)
         resting = self.counter[i] > 0
@@ -34,8 +35,9 @@ class Plain:
         new = [0 if c in model.coarse else value for c, value in enumerate(x)]
         for (to, from_), by in self.factors[i].items():
             new[to] += times(x[from_], by)
-        for amount in [model.current, *pa]:
-            new[0] += self.voltage(model.drive * amount) if amount else 0
+        for amount, *quantile in [(model.current,), *pa]:
+            drive = self.voltage(model.drive * amount) if amount else 0
+            new[0] += quantile[0] * drive >> 32 if quantile else drive
         if self.net.model == "lif_delta":
             new[0] += plus + minus
         still = {"lif_exp": (0, 1)}.get(self.net.model, (0,)) if resting else ()
@@ -53,7 +55,7 @@ class Plain:
             x[1] += plus
             x[2 if self.net.model == "psc_exp" else 3] += minus
         if not (resting or fired):
-            x[0] += sum(self.voltage(amount) for amount in mv)
+            x[0] += sum(self.voltage(amount) for amount, in mv)
         if fired:
             x[0] = self.voltage(model.reset)
             if self.net.model == "lif_exp":
@@ -68,7 +70,8 @@ class Plain:
     def run(self, steps, fires, *inputs):
         spikes = []
         for k in range(steps):
-            of = lambda table, i: [amount for who, amount in table.get(k, ()) for one in who if one == i]
+            of = lambda table, i: [(row[1], *(part[at] for part in row[2:])) for row in table.get(k, ())
+                                   for at, one in enumerate(row[0]) if one == i]
             fired = [i for i in range(self.net.n) if self.neuron_step(
                 i, k, i in fires.get(k, ()), *(of(inputs[t] if t < len(inputs) else {}, i) for t in range(3)))]
             for i in fired:
