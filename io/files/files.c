@@ -253,3 +253,18 @@ struct status folder_make(const char *path) {
     if (!kept) return fine();
   }
 }
+
+struct status folder_sweep(const char *folder) {
+  struct status s = fine();
+  DIR *open = opendir(folder);
+  for (struct dirent *entry; open && !s.code && (entry = readdir(open));) {
+    char path[FILE_PATH];
+    const char *dot = strrchr(entry->d_name, '.');
+    if (!dot || strcmp(dot, ".tmp") ||
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= FILE_PATH)
+      continue;
+    s = file_remove(path);
+  }
+  if (open) closedir(open);
+  return s;
+}

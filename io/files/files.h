@@ -51,6 +51,9 @@ struct status file_remove(const char *path);
 /* mkdir -p. */
 struct status folder_make(const char *path);
 
+/* Remove the files NAME.tmp in a folder: what a killed run left in its own. */
+struct status folder_sweep(const char *path);
+
 bool file_exists(const char *path);
 
 #endif

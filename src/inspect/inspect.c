@@ -19,18 +19,20 @@ static const struct usage usage = {
     .operands = "FILE",
     .fewest = 1,
     .most = 1,
-    .about = "What a file holds: a graph, a checkpoint, spikes, another HDF5 file, an .scx folder, "
-             "or a table "
-             "(delimited text or Feather). For a graph: sizes, degrees, signs, delays, labels, "
-             "ordering, "
-             "digests and where it came from; or one neuron with its partners.",
+    .about = "What a file or folder holds: a graph, a run, a checkpoint, spikes, another HDF5 "
+             "file, an .scx folder, or a table (delimited text or Feather). For a graph: sizes, "
+             "degrees, signs, delays, labels, ordering, digests and where it came from; or one "
+             "neuron with its partners. For a run, also one that goes on: its state and step, "
+             "spikes or losses, checkpoints, trials, configuration and origin.",
     .example = "  fascicle inspect graph.h5\n"
                "  mpirun -n 4 fascicle inspect graph.h5 --verify\n"
                "  fascicle inspect graph.h5 --node 10003 --partners 50\n"
+               "  fascicle inspect run\n"
                "  fascicle inspect run/checkpoints/step_00001000.h5 --json"};
 
-enum kind { KIND_GRAPH, KIND_FIELDS, KIND_SPIKES, KIND_HDF5, KIND_SCX, KIND_TABLE };
-static const char *const kind_names[] = {"graph", "checkpoint", "spikes", "HDF5", "scx", "table"};
+enum kind { KIND_GRAPH, KIND_FIELDS, KIND_SPIKES, KIND_HDF5, KIND_SCX, KIND_TABLE, KIND_RUN };
+static const char *const kind_names[] = {"graph", "checkpoint", "spikes", "HDF5",
+                                         "scx",   "table",      "run"};
 
 /* What rank 0 sees at first glance. */
 struct glance {
@@ -81,13 +83,12 @@ static struct status look(const char *path, struct glance *g) {
   if (stat(path, &info)) return failure(EXIT_INPUT, "%s: cannot open: %s", path, strerror(errno));
   g->bytes = info.st_size;
   if (S_ISDIR(info.st_mode)) {
-    g->kind = KIND_SCX, g->bytes = 0;
+    g->kind = inspect_is_run(path) ? KIND_RUN : KIND_SCX, g->bytes = 0;
     snprintf(manifest, sizeof manifest, "%s/manifest.json", path);
-    if (file_exists(manifest)) return fine();
+    if (g->kind == KIND_RUN || file_exists(manifest)) return fine();
     return failure(EXIT_INPUT,
-                   "%s: a folder, but not an .scx artifact (no manifest.json); name a file in it: "
-                   "of a run, spikes.h5 "
-                   "or one of checkpoints/",
+                   "%s: a folder, but neither a run (no metrics.jsonl) nor an .scx artifact (no "
+                   "manifest.json)",
                    path);
   }
   struct h5_file h5;
@@ -152,6 +153,7 @@ static struct status collect(const struct comm *comm, const struct inspect_reque
   case KIND_FIELDS: return inspect_fields(comm, request, g->format, facts);
   case KIND_SPIKES: return inspect_spikes(comm, request, facts);
   case KIND_SCX: return inspect_scx(comm, request, facts);
+  case KIND_RUN: return inspect_run(comm, request, facts);
   case KIND_TABLE: return inspect_table(comm, request, facts);
   default: return inspect_hdf5(comm, request, facts);
   }
@@ -196,5 +198,5 @@ static struct status run(struct comm *world, int argc, char **argv) {
   return s;
 }
 
-const struct verb verb_inspect = {"inspect", "what a graph, checkpoint, spike file or table holds",
-                                  run};
+const struct verb verb_inspect = {"inspect",
+                                  "what a graph, run, checkpoint, spike file or table holds", run};

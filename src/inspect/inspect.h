@@ -28,6 +28,11 @@ struct status inspect_spikes(const struct comm *comm, const struct inspect_reque
 struct status inspect_hdf5(const struct comm *comm, const struct inspect_request *request,
                            json_t *facts);
 
+/* The folder of a simulation or a training, or of one trial: also while the run goes on. */
+bool inspect_is_run(const char *path);
+struct status inspect_run(const struct comm *comm, const struct inspect_request *request,
+                          json_t *facts);
+
 /* One neuron with its partners. Local, on rank 0. */
 struct status inspect_node(struct connectome_file *file, const struct inspect_request *request,
                            json_t *facts);

@@ -76,25 +76,26 @@ static int64_t get_pointer(const struct rundir *dir, const char *pointer) {
   return step_of_name(text);
 }
 
-int64_t rundir_latest(const char *folder) {
-  struct rundir dir = {.lock = -1};
-  if (snprintf(dir.path, sizeof dir.path, "%s", folder) >= (int)sizeof dir.path) return -1;
-  return get_pointer(&dir, "latest");
+/* The run in a folder, for looking at it only; false when the path is too long. */
+static bool look_at(const char *folder, struct rundir *dir) {
+  *dir = (struct rundir){.lock = -1};
+  return snprintf(dir->path, sizeof dir->path, "%s", folder) < (int)sizeof dir->path;
 }
 
-struct status rundir_sweep(const char *folder) {
-  struct status s = fine();
-  DIR *open = opendir(folder);
-  for (struct dirent *entry; open && !s.code && (entry = readdir(open));) {
-    char path[FILE_PATH];
-    const char *dot = strrchr(entry->d_name, '.');
-    if (!dot || strcmp(dot, ".tmp") ||
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= FILE_PATH)
-      continue;
-    s = file_remove(path);
-  }
-  if (open) closedir(open);
-  return s;
+int64_t rundir_latest(const char *folder) {
+  struct rundir dir;
+  return look_at(folder, &dir) ? get_pointer(&dir, "latest") : -1;
+}
+
+struct rundir_saved rundir_saved(const char *folder) {
+  struct rundir dir;
+  struct rundir_saved saved = {.latest = -1, .best = -1};
+  if (!look_at(folder, &dir)) return saved;
+  char path[FILE_PATH];
+  rundir_file(&dir, "checkpoints", path);
+  mem_free(list_steps(path, &saved.n));
+  saved.latest = get_pointer(&dir, "latest"), saved.best = get_pointer(&dir, "best");
+  return saved;
 }
 
 /* ---- rotation ---- */

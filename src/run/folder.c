@@ -1,3 +1,4 @@
+/* Makes, takes over, describes and removes the folder of a run. */
 #include "folder.h"
 #include "core/log.h"
 #include "core/mem.h"
@@ -45,6 +46,13 @@ static bool is_ours(const struct rundir *dir) {
   char path[FILE_PATH];
   rundir_file(dir, MARK, path);
   return file_exists(path);
+}
+
+bool rundir_is(const char *folder) {
+  char path[FILE_PATH];
+  return (snprintf(path, sizeof path, "%s/metrics.jsonl", folder) < FILE_PATH &&
+          file_exists(path)) ||
+         (snprintf(path, sizeof path, "%s/%s", folder, MARK) < FILE_PATH && file_exists(path));
 }
 
 static struct status mark_as_ours(const struct rundir *dir) {
@@ -125,7 +133,7 @@ static struct status take_folder(const struct job *job, struct rundir *dir) {
   TRY(mark_as_ours(dir));
   rundir_file(dir, "checkpoints", path);
   TRY(folder_make(path));
-  TRY(rundir_sweep(path));
+  TRY(folder_sweep(path));
   rundir_file(dir, "again", path);
   TRY(file_remove(path));
   rundir_file(dir, "log.txt", path);
@@ -159,7 +167,7 @@ struct status rundir_below(const struct comm *comm, const struct rundir *above, 
   TRY(set_path(dir, path));
   rundir_file(dir, "checkpoints", path);
   struct status s = dir->leader ? folder_make(path) : fine();
-  if (dir->leader && !s.code) s = rundir_sweep(path);
+  if (dir->leader && !s.code) s = folder_sweep(path);
   return agree(comm, s);
 }
 

@@ -44,6 +44,9 @@ struct status rundir_open(const struct comm *comm, const struct job *job, struct
 struct status rundir_below(const struct comm *comm, const struct rundir *above, const char *name,
                            struct rundir *dir);
 
+/* Whether a folder holds a run of ours, or a trial of one. Local. */
+bool rundir_is(const char *folder);
+
 /* Close metrics, unlock. log.txt stays open for the program's last words. Accepts
  * a zeroed struct; local. */
 void rundir_close(struct rundir *dir);
@@ -88,9 +91,12 @@ struct status rundir_find_checkpoint(const struct comm *comm, const struct rundi
  * -1 without one. Local. */
 int64_t rundir_latest(const char *folder);
 
-/* Remove what a killed run left unfinished (NAME.tmp) in a folder; rundir_open does so
- * for checkpoints/. Local. */
-struct status rundir_sweep(const char *folder);
+/* The checkpoints in a run's folder: how many, and the steps of `latest` and `best`, -1 without.
+ * Local. */
+struct rundir_saved {
+  int64_t n, latest, best;
+};
+struct rundir_saved rundir_saved(const char *folder);
 
 /* For the message that a checkpoint is damaged: the newest one before `path` in its
  * folder, or "" . Local. */

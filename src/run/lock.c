@@ -156,6 +156,20 @@ struct status runlock_take(const char *folder, int *fd) {
   return s;
 }
 
+bool runlock_live(const char *folder) {
+  struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  char path[FILE_PATH];
+  snprintf(path, sizeof path, "%s/lock", folder);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  json_t *owner = read_owner(fd), *us = describe_us();
+  const bool held = !fcntl(fd, F_OFD_GETLK, &whole) && whole.l_type != F_UNLCK;
+  const bool live = held || (owner && owner_lives(owner, us, fd));
+  json_decref(owner), json_decref(us);
+  close(fd);
+  return live;
+}
+
 void runlock_touch(int fd) {
   if (fd >= 0) futimens(fd, NULL);
 }

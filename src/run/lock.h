@@ -18,6 +18,9 @@ enum { LOCK_QUIET = 600 };
  * and names its host, process and job; a stale one is taken over and a warning says so. */
 struct status runlock_take(const char *folder, int *fd);
 
+/* Whether a run works in FOLDER now. */
+bool runlock_live(const char *folder);
+
 /* A sign of life; cheap, call it as often as you like. */
 void runlock_touch(int fd);
 
