@@ -55,6 +55,7 @@ struct lif_net {
   const uint8_t *mute; /* [n_own] or NULL: bit 0 = output silenced (fires, is recorded, delivers
                           nothing), bit 1 = removed (receives nothing, never fires) */
   int min_delay, max_delay; /* of the whole graph; 1, 1 without edges */
+  int fixed_delay;          /* of every edge, whatever a stream's edges say; 0: theirs */
   bool wide;                /* sums of arrivals may leave int32: accumulate in int64 */
 };
 

@@ -42,6 +42,14 @@ void lif_net_silence(struct lif_net *net, lidx n, const lidx *row, int bits) {
   net->mute = mute;
 }
 
+void lif_net_delay(struct lif_net *net, int delay) {
+  struct lif_edge *edge = (struct lif_edge *)net->out;
+  ASSERT(delay >= 1 && delay <= UINT16_MAX);
+  for (eidx e = 0; e < net->n_edges && edge; e++) edge[e].delay = (uint16_t)delay;
+  net->min_delay = net->max_delay = delay;
+  net->fixed_delay = delay;
+}
+
 /* ---- from arrays ---- */
 
 static gidx row_of(const struct lif_edges *g, uint32_t node) {

@@ -53,7 +53,13 @@ struct lif_stimulus lif_poisson(const struct lif_net *net, int index, int64_t n,
                                 int32_t weight);
 struct lif_stimulus lif_listed(const struct lif_net *net, int index, int64_t n, const nodeid *node,
                                int64_t n_steps, const int64_t *step);
+/* Node who[i] fires at step[i], i < n_events, any order; node [n]: all that may. */
+struct lif_stimulus lif_replay(const struct lif_net *net, int index, int64_t n, const nodeid *node,
+                               int64_t n_events, const int64_t *step, const nodeid *who);
 void lif_stimulus_free(struct lif_stimulus *stimulus);
+
+/* Every edge of the net has this delay from now on, whatever the graph says. Before lif_open. */
+void lif_net_delay(struct lif_net *net, int delay);
 
 /* The parameters of a run as integers from a configuration, before their ranges
  * are known to be right. */
@@ -63,9 +69,9 @@ struct lif_numbers {
   const int64_t *decay_shifts; /* [n_shifts] */
 };
 
-/* Check the ranges (threshold and reset int32, refractory_steps 0..65535, one shift or more of
- * 0..31) and fill `params`. EXIT_USAGE names `where` (the configuration file), key, value and
- * range. Local and pure. */
+/* Check the ranges (threshold and reset int32, refractory_steps 0..65535, 256 shifts of 0..31 at
+ * most) and fill `params`. EXIT_USAGE names `where` (the configuration file), key, value and range.
+ * Local and pure. */
 struct status lif_params_from(const char *where, const struct lif_numbers *numbers,
                               struct lif_params *params);
 

@@ -3,6 +3,7 @@
 #include "core/mem.h"
 #include "core/numbers.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A sorted copy; mem_free it. */
@@ -59,8 +60,53 @@ struct lif_stimulus lif_listed(const struct lif_net *net, int index, int64_t n, 
   return s;
 }
 
+/* Events of own rows, by step, then row: `node` at `step`. */
+static int by_step_and_row(const void *a, const void *b) {
+  const struct lif_replayed *x = a, *y = b;
+  if (x->step != y->step) return x->step < y->step ? -1 : 1;
+  return (x->neuron > y->neuron) - (x->neuron < y->neuron);
+}
+
+/* Own row of a node, -1 without one. id_row: own rows by ascending id, as row_by_id gives them. */
+struct row_of_id {
+  nodeid id;
+  lidx row;
+};
+
+static int by_id(const void *a, const void *b) {
+  const nodeid x = ((const struct row_of_id *)a)->id, y = ((const struct row_of_id *)b)->id;
+  return (x > y) - (x < y);
+}
+
+static lidx row_of(const struct row_of_id *table, lidx n, nodeid id) {
+  const struct row_of_id wanted = {id, 0},
+                         *found =
+                             n ? bsearch(&wanted, table, (size_t)n, sizeof *table, by_id) : NULL;
+  return found ? found->row : -1;
+}
+
+struct lif_stimulus lif_replay(const struct lif_net *net, int index, int64_t n, const nodeid *node,
+                               int64_t n_events, const int64_t *step, const nodeid *who) {
+  struct lif_stimulus s = common(net, index, n, node);
+  struct row_of_id *table = NEW(struct row_of_id, net->n_own);
+  struct lif_replayed *event = NEW(struct lif_replayed, n_events);
+  for (lidx i = 0; i < net->n_own; i++) table[i] = (struct row_of_id){net->id[i], i};
+  if (net->n_own) qsort(table, (size_t)net->n_own, sizeof *table, by_id);
+  for (int64_t i = 0; i < n_events; i++) {
+    const lidx row = row_of(table, net->n_own, who[i]);
+    if (row >= 0) event[s.n_steps++] = (struct lif_replayed){step[i], row};
+  }
+  if (s.n_steps) qsort(event, (size_t)s.n_steps, sizeof *event, by_step_and_row);
+  mem_free(table);
+  s.kind = LIF_REPLAY, s.replayed = event;
+  s.first_step = s.n_steps ? event[0].step : 0;
+  s.last_step = s.n_steps ? event[s.n_steps - 1].step : -1;
+  return s;
+}
+
 void lif_stimulus_free(struct lif_stimulus *stimulus) {
   mem_free((void *)stimulus->neuron), mem_free((void *)stimulus->step);
+  mem_free((void *)stimulus->replayed);
   *stimulus = (struct lif_stimulus){0};
 }
 
@@ -76,8 +122,8 @@ struct status lif_params_from(const char *where, const struct lif_numbers *numbe
   TRY(in_range(where, "threshold", numbers->threshold, INT32_MIN, INT32_MAX));
   TRY(in_range(where, "reset", numbers->reset, INT32_MIN, INT32_MAX));
   TRY(in_range(where, "refractory_steps", numbers->refractory_steps, 0, UINT16_MAX));
-  if (numbers->n_shifts < 1 || numbers->n_shifts > LIF_SHIFTS)
-    return failure(EXIT_USAGE, "%s: \"decay_shifts\" has %lld entries; give 1 to %d, such as [2]",
+  if (numbers->n_shifts < 0 || numbers->n_shifts > LIF_SHIFTS)
+    return failure(EXIT_USAGE, "%s: \"decay_shifts\" has %lld entries; give 0 to %d, such as [2]",
                    where, (long long)numbers->n_shifts, LIF_SHIFTS);
   *params = (struct lif_params){.threshold = (int32_t)numbers->threshold,
                                 .reset = (int32_t)numbers->reset,

@@ -8,10 +8,8 @@ static void build(const struct lif_neuron *neuron, double dt_ms, int64_t refract
   l->plus = l->minus = 0, l->arrivals_early = true;
 }
 
-static const struct lif_neuron_key keys[] = {
-    KEYS_OF_VOLTAGE,
-    NEURON_KEY(c_m_pf, "capacity of the membrane; needed where something is given in pA",
-               .positive = true)};
+static const struct config_key rows[] = {KEYS_OF_ALL, CAPACITY_FOR_CURRENTS};
+static const struct config_table keys = CONFIG_TABLE("Neurons of model lif_delta", rows);
 
 const struct lif_model_kind lif_model_delta = {
     .name = "lif_delta",
@@ -19,6 +17,5 @@ const struct lif_model_kind lif_model_delta = {
     .weight_key = "weight_mv",
     .n_components = 1,
     .component = {{"v", "mV"}},
-    .n_keys = sizeof keys / sizeof *keys,
-    .keys = keys,
+    .keys = &keys,
     .build = build};

@@ -14,11 +14,9 @@ static void build(const struct lif_neuron *neuron, double dt_ms, int64_t refract
   lif_couple(l, 0, 1, h / tau_m * exp(-h / tau) * lif_phi1(h / tau - h / tau_m), false);
 }
 
-static const struct lif_neuron_key keys[] = {
-    KEYS_OF_VOLTAGE,
-    NEURON_KEY(tau_syn_ms, "time constant of the synapse", .positive = true, .needed = true),
-    NEURON_KEY(c_m_pf, "capacity of the membrane; needed where something is given in pA",
-               .positive = true)};
+static const struct config_key rows[] = {
+    KEYS_OF_ALL, NEURON_TAU(tau_syn_ms, "time constant of the synapse"), CAPACITY_FOR_CURRENTS};
+static const struct config_table keys = CONFIG_TABLE("Neurons of model lif_exp", rows);
 
 const struct lif_model_kind lif_model_exp = {
     .name = "lif_exp",
@@ -26,6 +24,5 @@ const struct lif_model_kind lif_model_exp = {
     .weight_key = "weight_mv",
     .n_components = 2,
     .component = {{"v", "mV"}, {"g", "mV"}},
-    .n_keys = sizeof keys / sizeof *keys,
-    .keys = keys,
+    .keys = &keys,
     .build = build};

@@ -42,45 +42,12 @@ double lif_phi2(double x) {
 
 /* ---- what values may be ---- */
 
-struct lif_neuron lif_neuron_defaults(void) {
-  return (struct lif_neuron){.v_rest_mv = NAN,
-                             .v_threshold_mv = NAN,
-                             .v_reset_mv = NAN,
-                             .tau_m_ms = NAN,
-                             .tau_syn_ms = NAN,
-                             .tau_syn_ex_ms = NAN,
-                             .tau_syn_in_ms = NAN,
-                             .c_m_pf = NAN,
-                             .adaptation_tau_ms = NAN,
-                             .adaptation_jump_mv = NAN};
-}
-
-static double value_of(const struct lif_neuron *neuron, const struct lif_neuron_key *key) {
-  double x;
-  memcpy(&x, (const char *)neuron + key->offset, sizeof x);
-  return x;
-}
-
-static struct status check_key(const struct lif_neuron_key *key, double x, const char *where) {
-  if (isnan(x))
-    return key->needed
-               ? failure(EXIT_USAGE, "%s: \"%s\" is missing: %s", where, key->name, key->help)
-               : fine();
-  if (key->positive && x <= 0)
-    return failure(EXIT_USAGE, "%s: \"%s\" is %g; it must be above 0", where, key->name, x);
-  if (!key->any_sign && x < 0)
-    return failure(EXIT_USAGE, "%s: \"%s\" is %g; it must be 0 or more", where, key->name, x);
-  return fine();
-}
-
-/* A time in steps. */
-static struct status steps_of(double ms, double dt_ms, const char *where, const char *key,
-                              int64_t most, int64_t *steps) {
+struct status lif_steps_of(double ms, double dt_ms, const char *where, const char *key,
+                           int64_t most, int64_t *steps) {
   const double exact = ms / dt_ms;
-  if (!(exact <= (double)most))
-    return failure(EXIT_USAGE,
-                   "%s: \"%s\" is %g ms, %g steps of dt_ms %g; at most %lld are possible", where,
-                   key, ms, exact, dt_ms, (long long)most);
+  if (!(exact >= 0 && exact <= (double)most))
+    return failure(EXIT_USAGE, "%s: \"%s\" is %g ms, %g steps of dt_ms %g; 0 to %lld are possible",
+                   where, key, ms, exact, dt_ms, (long long)most);
   *steps = llround(exact);
   if (fabs(exact - (double)*steps) > 1e-6)
     return failure(EXIT_USAGE,
@@ -89,21 +56,37 @@ static struct status steps_of(double ms, double dt_ms, const char *where, const 
   return fine();
 }
 
-static struct status check_adaptation(const struct lif_neuron *n, const char *where) {
-  if (!n->adapts) return fine();
-  if (!(n->adaptation_tau_ms > 0))
-    return failure(EXIT_USAGE, "%s: \"adaptation\" needs \"tau_ms\" above 0", where);
-  if (isnan(n->adaptation_jump_mv))
-    return failure(EXIT_USAGE, "%s: \"adaptation\" needs \"jump_mv\"", where);
-  return fine();
+static const struct config_key adaptation_rows[] = {
+    NEURON_TAU(adaptation_tau_ms, "time constant"),
+    NEURON_MV(adaptation_jump_mv, "what a spike adds"),
+    {"into", CONFIG_WORD, NEURON_AT(adaptation_into), .words = "drive|threshold",
+     .initially = "\"drive\"", .help = "what it acts on"}};
+
+static struct status read_adaptation(const json_t *json, const char *where,
+                                     struct lif_neuron *neuron) {
+  struct config_key rows[sizeof adaptation_rows / sizeof *adaptation_rows];
+  const struct config_table keys = CONFIG_TABLE("Adaptation", rows);
+  char place[320];
+  neuron->adapts = json && !json_is_null(json);
+  if (!neuron->adapts) return fine();
+  memcpy(rows, adaptation_rows, sizeof rows);
+  rows[0].name = "tau_ms", rows[1].name = "jump_mv";
+  snprintf(place, sizeof place, "%s.adaptation", where);
+  neuron->adaptation_into = ADAPTATION_DRIVE;
+  return config_read(&keys, json, place, neuron);
 }
 
-struct status lif_neuron_check(const struct lif_model_kind *kind, const struct lif_neuron *neuron,
-                               double dt_ms, const char *where) {
+static struct lif_neuron absent(void) {
+  return (struct lif_neuron){
+      .tau_syn_ms = NAN, .tau_syn_ex_ms = NAN, .tau_syn_in_ms = NAN, .c_m_pf = NAN};
+}
+
+struct status lif_neuron_read(const struct lif_model_kind *kind, const json_t *json,
+                              const char *where, double dt_ms, struct lif_neuron *neuron) {
   int64_t steps;
-  for (int k = 0; k < kind->n_keys; k++)
-    TRY(check_key(&kind->keys[k], value_of(neuron, &kind->keys[k]), where));
-  TRY(check_adaptation(neuron, where));
+  *neuron = absent();
+  TRY(config_read(kind->keys, json, where, neuron));
+  TRY(read_adaptation(json_object_get(json, "adaptation"), where, neuron));
   if (neuron->v_reset_mv >= neuron->v_threshold_mv)
     return failure(
         EXIT_USAGE,
@@ -112,7 +95,7 @@ struct status lif_neuron_check(const struct lif_model_kind *kind, const struct l
         where, neuron->v_reset_mv, neuron->v_threshold_mv);
   if (neuron->i_e_pa != 0 && isnan(neuron->c_m_pf))
     return failure(EXIT_USAGE, "%s: \"i_e_pa\" wants \"c_m_pf\", the membrane's capacity", where);
-  return steps_of(neuron->refractory_ms, dt_ms, where, "refractory_ms", UINT16_MAX, &steps);
+  return lif_steps_of(neuron->refractory_ms, dt_ms, where, "refractory_ms", UINT16_MAX, &steps);
 }
 
 /* ---- one class in double ---- */
@@ -120,7 +103,7 @@ struct status lif_neuron_check(const struct lif_model_kind *kind, const struct l
 static void add_adaptation(const struct lif_neuron *neuron, double h, int w, struct lif_linear *l) {
   const double tau = neuron->adaptation_tau_ms, x = h / tau - h / neuron->tau_m_ms;
   l->decay[w] = h / tau;
-  if (!neuron->raises)
+  if (neuron->adaptation_into == ADAPTATION_DRIVE)
     lif_couple(l, 0, w, -(h / neuron->tau_m_ms * exp(-h / tau) * lif_phi1(x)), false);
 }
 
@@ -190,7 +173,7 @@ static struct lif_shape shape_of(const struct lif_model_kind *kind, const struct
                             .adaptation = -1};
   for (int k = 0; k < n_classes; k++) {
     if (neuron[k].adapts) shape.adaptation = kind->n_components;
-    shape.raises |= neuron[k].adapts && neuron[k].raises;
+    shape.raises |= neuron[k].adapts && neuron[k].adaptation_into == ADAPTATION_THRESHOLD;
     for (int i = 0; i < l[k].n_couplings; i++)
       add_entry(&shape, l[k].coupling[i].to, l[k].coupling[i].from);
   }
@@ -231,7 +214,12 @@ static struct status fits(double exact, double mv, const char *where, const char
                  where, key, mv);
 }
 
-struct status lif_units_integer(const struct lif_units *units, double mv, const char *where,
+int64_t lif_units_integer(const struct lif_units *units, double mv) {
+  const double most = (double)LIF_MOST_VALUE;
+  return llround(fmax(-most, fmin(most, mv / units->v_mv * ONE)));
+}
+
+struct status lif_units_checked(const struct lif_units *units, double mv, const char *where,
                                 const char *key, int64_t *value) {
   const double exact = mv / units->v_mv * ONE;
   TRY(fits(exact, mv, where, key));
@@ -258,7 +246,7 @@ struct status lif_current_drive(const struct lif_model_kind *kind, const struct 
         where, kind->name);
   const double tau_m = neuron->tau_m_ms;
   const double per_pa = -tau_m / neuron->c_m_pf * expm1(-units->dt_ms / tau_m);
-  return lif_units_integer(units, per_pa * pa, where, "current", drive);
+  return lif_units_checked(units, per_pa * pa, where, "current", drive);
 }
 
 static struct status set_class(const struct lif_model_kind *kind, const struct lif_neuron *neuron,
@@ -269,12 +257,12 @@ static struct status set_class(const struct lif_model_kind *kind, const struct l
                exact = threshold / units->v_mv * ONE;
   TRY(fits(exact, threshold, where, "v_threshold_mv"));
   class->threshold = (int64_t)(shape->strict ? floor(exact) : ceil(exact));
-  TRY(lif_units_integer(units, neuron->v_reset_mv - neuron->v_rest_mv, where, "v_reset_mv",
+  TRY(lif_units_checked(units, neuron->v_reset_mv - neuron->v_rest_mv, where, "v_reset_mv",
                         &class->reset));
   TRY(lif_current_drive(kind, neuron, units, neuron->i_e_pa, where, &class->drive));
   if (neuron->adapts)
-    TRY(lif_units_integer(units, neuron->adaptation_jump_mv, where, "jump_mv", &class->jump));
-  class->raises = neuron->adapts && neuron->raises;
+    TRY(lif_units_checked(units, neuron->adaptation_jump_mv, where, "jump_mv", &class->jump));
+  class->raises = neuron->adapts && neuron->adaptation_into == ADAPTATION_THRESHOLD;
   class->rest = (uint16_t)(bare ? 0 : l->rest);
   set_factors(shape, l, units, class);
   return fine();

@@ -3,15 +3,17 @@
  * all that knows one from another. tests/reference/README.md is the specification.
  *
  *   const struct lif_model_kind *kind = lif_model_find("psc_exp");
- *   for each class: struct lif_neuron n = lif_neuron_defaults(); fill in by kind->keys;
- *                   TRY(lif_neuron_check(kind, &n, dt_ms, "lif.json: neuron"));
- *   TRY(lif_model_build(kind, neurons, n_classes, &times, "lif.json", &model, &units));
+ *   for each class: TRY(lif_neuron_read(kind, json, "lif.json: neuron", dt_ms, &neuron[k]));
+ *   TRY(lif_model_build(kind, neuron, bare, n_classes, dt_ms, weight, "lif.json", &model, &units));
  *   ... lif_model_free(&model) */
 #ifndef FASCICLE_LIF_MODELS_H
 #define FASCICLE_LIF_MODELS_H
 
 #include "contract/lif_model.h"
 #include "core/fail.h"
+#include "run/config_keys.h"
+
+enum { ADAPTATION_DRIVE, ADAPTATION_THRESHOLD };
 
 /* One class of neurons as a configuration gives it. NAN: not given. */
 struct lif_neuron {
@@ -19,19 +21,8 @@ struct lif_neuron {
   double tau_m_ms, tau_syn_ms, tau_syn_ex_ms, tau_syn_in_ms;
   double c_m_pf, refractory_ms, i_e_pa;
   bool adapts; /* then the next three count */
-  bool raises; /* adaptation is added to the threshold, else subtracted from the drive */
   double adaptation_tau_ms, adaptation_jump_mv;
-};
-
-struct lif_neuron lif_neuron_defaults(void);
-
-/* A key of the `neuron` object: where its value goes and what it may be. */
-struct lif_neuron_key {
-  const char *name, *help;
-  size_t offset; /* of a double in struct lif_neuron */
-  bool positive; /* must be above 0, else any finite number of 0 or more, or any voltage */
-  bool any_sign;
-  bool needed; /* has no default */
+  int adaptation_into; /* ADAPTATION_DRIVE or ADAPTATION_THRESHOLD */
 };
 
 struct lif_component {
@@ -60,8 +51,7 @@ struct lif_model_kind {
   const char *name, *about, *weight_key; /* "weight_mv" or "weight_pa": what a count is worth */
   int n_components;                      /* without adaptation */
   struct lif_component component[LIF_MOST_COMPONENTS - 1];
-  int n_keys;
-  const struct lif_neuron_key *keys; /* [n_keys] */
+  const struct config_table *keys; /* of the `neuron` object, into struct lif_neuron */
   /* refractory: in steps. Fills in all but adaptation and v's decay. */
   void (*build)(const struct lif_neuron *neuron, double dt_ms, int64_t refractory,
                 struct lif_linear *linear);
@@ -82,10 +72,14 @@ void lif_model_names(char *text, size_t size);
 /* The name and unit of component c of a run (adaptation included, if some class adapts). */
 struct lif_component lif_model_component(const struct lif_model_kind *kind, int c);
 
-/* Values that no neuron can have: EXIT_USAGE names `where`, key, value and what is allowed, also
- * for times that are no multiple of dt_ms. Pure. */
-struct status lif_neuron_check(const struct lif_model_kind *kind, const struct lif_neuron *neuron,
-                               double dt_ms, const char *where);
+/* One class from its `neuron` object, adaptation included. EXIT_USAGE names `where`, key, value and
+ * what is allowed, also for times that are no multiple of dt_ms. Pure. */
+struct status lif_neuron_read(const struct lif_model_kind *kind, const json_t *json,
+                              const char *where, double dt_ms, struct lif_neuron *neuron);
+
+/* ms as a whole number of steps of dt_ms, 0 .. most; EXIT_USAGE says the nearest that is one. */
+struct status lif_steps_of(double ms, double dt_ms, const char *where, const char *key,
+                           int64_t most, int64_t *steps);
 
 /* What integers of a run mean. */
 struct lif_units {
@@ -97,13 +91,16 @@ struct lif_units {
 double lif_units_real(const struct lif_model_kind *kind, const struct lif_units *units, int c,
                       int64_t value);
 
-/* llround(mv / unit 2^32): EXIT_USAGE where it does not stay below LIF_MOST_VALUE. */
-struct status lif_units_integer(const struct lif_units *units, double mv, const char *where,
+/* llround(mv / unit 2^32), at most LIF_MOST_VALUE in size. */
+int64_t lif_units_integer(const struct lif_units *units, double mv);
+
+/* The same, EXIT_USAGE where it does not stay below LIF_MOST_VALUE. */
+struct status lif_units_checked(const struct lif_units *units, double mv, const char *where,
                                 const char *key, int64_t *value);
 
-/* The integers. neuron [n_classes], all checked; bare [n_classes]: this class has no refractory
- * time. model->classes is then owned by the model, class_of is left NULL. EXIT_USAGE names a value
- * that does not fit. Pure; free with lif_model_free, also after a failure. */
+/* The integers. neuron [n_classes], all read by lif_neuron_read; bare [n_classes]: this class has
+ * no refractory time. model->classes is then owned by the model, class_of is left NULL. EXIT_USAGE
+ * names a value that does not fit. Pure; free with lif_model_free, also after a failure. */
 struct status lif_model_build(const struct lif_model_kind *kind, const struct lif_neuron *neuron,
                               const bool *bare, int n_classes, double dt_ms, double weight,
                               const char *where, struct lif_model *model, struct lif_units *units);

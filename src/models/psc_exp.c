@@ -19,13 +19,11 @@ static void build(const struct lif_neuron *neuron, double dt_ms, int64_t refract
   add_current(l, 2, neuron->tau_syn_in_ms, neuron, dt_ms);
 }
 
-static const struct lif_neuron_key keys[] = {
-    KEYS_OF_VOLTAGE,
-    NEURON_KEY(tau_syn_ex_ms, "time constant of excitatory currents", .positive = true,
-               .needed = true),
-    NEURON_KEY(tau_syn_in_ms, "time constant of inhibitory currents", .positive = true,
-               .needed = true),
-    NEURON_KEY(c_m_pf, "capacity of the membrane", .positive = true, .needed = true)};
+static const struct config_key rows[] = {
+    KEYS_OF_ALL, NEURON_TAU(tau_syn_ex_ms, "time constant of excitatory currents"),
+    NEURON_TAU(tau_syn_in_ms, "time constant of inhibitory currents"),
+    NEURON_CAPACITY(NULL, "capacity of the membrane")};
+static const struct config_table keys = CONFIG_TABLE("Neurons of model psc_exp", rows);
 
 const struct lif_model_kind lif_model_psc_exp = {
     .name = "psc_exp",
@@ -33,6 +31,5 @@ const struct lif_model_kind lif_model_psc_exp = {
     .weight_key = "weight_pa",
     .n_components = 3,
     .component = {{"v", "mV"}, {"i_ex", "pA"}, {"i_in", "pA"}},
-    .n_keys = sizeof keys / sizeof *keys,
-    .keys = keys,
+    .keys = &keys,
     .build = build};

@@ -5,11 +5,12 @@
 #include "partition/rows.h"
 #include "run/folder.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char kind[] = "fascicle lif checkpoint";
-enum { FORMAT_VERSION = 1, N_FIELDS = 4 };
+enum { FORMAT_VERSION = 1, MOST_FIELDS = 4 + LIF_MOST_COMPONENTS };
 static const int64_t MOST_SEGMENTS = (int64_t)1 << 40;
 
 json_t *lif_config_digests(const json_t *config) {
@@ -25,18 +26,49 @@ json_t *lif_config_digests(const json_t *config) {
   return digests;
 }
 
-/* The arrays of `state` as fields; id [n_local] goes along, so that the rows can be sorted out. */
-static void describe(const struct lif_net *net, gidx first, int64_t n_local,
-                     const struct lif_state *state, int64_t *id, struct field fields[N_FIELDS]) {
-  const struct field all[N_FIELDS] = {
-      {"lif/node_id", F_I64, net->n_global, first, n_local, 1, id, "", "node id of each row"},
-      {"lif/potential", F_I32, net->n_global, first, n_local, 1, state->potential, "",
-       "membrane potential after the last step made"},
-      {"lif/refractory", F_U16, net->n_global, first, n_local, 1, state->counter, "steps",
-       "refractory steps left"},
-      {"lif/ring", F_I64, net->n_global, first, n_local, net->max_delay, state->ring, "",
-       "sums under way: column d is due at step + d"}};
-  memcpy(fields, all, sizeof all);
+/* Rows of a checkpoint: what run they are of, and which are at hand. */
+struct rows {
+  const struct lif_place *place;
+  gidx first;
+  int64_t n;
+};
+
+/* A field of n x width numbers of each row. */
+static struct field field_of(const struct rows *r, const char *name, enum ftype type, int width,
+                             void *data, const char *unit, const char *about) {
+  return (struct field){name, type, r->place->net->n_global, r->first, r->n, width, data,
+                        unit, about};
+}
+
+/* "lif/" and the component's name; lives as long as the program. */
+static const char *component_field(const struct lif_model_kind *model, int c) {
+  static char name[LIF_MOST_COMPONENTS][32];
+  snprintf(name[c], sizeof name[c], "lif/%s", lif_model_component(model, c).name);
+  return name[c];
+}
+
+/* The arrays of `state` as fields [returned n]; id [r->n] goes along, so that the rows can be
+ * sorted out. */
+static int describe(const struct rows *r, const struct lif_state *state, int64_t *id,
+                    struct field fields[MOST_FIELDS]) {
+  const struct lif_place *p = r->place;
+  const int delays = p->net->max_delay;
+  int n = 0;
+  fields[n++] = field_of(r, "lif/node_id", F_I64, 1, id, "", "node id of each row");
+  if (!p->model)
+    fields[n++] = field_of(r, "lif/potential", F_I32, 1, state->potential, "",
+                           "membrane potential after the last step made");
+  for (int c = 0; p->model && c < p->model->shape.n_components; c++)
+    fields[n++] = field_of(r, component_field(p->kind, c), F_I64, 1, state->component + c * r->n,
+                           "2^-32 units", "after the last step made");
+  fields[n++] =
+      field_of(r, "lif/refractory", F_U16, 1, state->counter, "steps", "refractory steps left");
+  fields[n++] = field_of(r, "lif/ring", F_I64, delays, state->ring, "",
+                         "sums under way: column d is due at step + d");
+  if (lif_model_rings(p->model) == 2)
+    fields[n++] = field_of(r, "lif/ring_negative", F_I64, delays, state->ring + r->n * delays, "",
+                           "sums of negative weights, as ring");
+  return n;
 }
 
 /* ---- writing ---- */
@@ -57,12 +89,12 @@ static json_t *make_meta(const struct lif_place *place, const struct lif_point *
 struct status lif_save(const struct comm *comm, const char *path, const struct lif_place *place,
                        const struct lif_point *point, const struct lif_state *state,
                        const json_t *provenance) {
-  struct field fields[N_FIELDS];
+  struct field fields[MOST_FIELDS];
+  const struct rows own = {place, place->net->first, place->net->n_own};
   json_t *meta = make_meta(place, point, provenance);
   char *text = json_line(meta);
-  describe(place->net, place->net->first, place->net->n_own, state, (int64_t *)place->net->id,
-           fields);
-  const struct status s = fields_write(comm, path, kind, text, fields, N_FIELDS);
+  const int n = describe(&own, state, (int64_t *)place->net->id, fields);
+  const struct status s = fields_write(comm, path, kind, text, fields, n);
   free(text), json_decref(meta);
   return s;
 }
@@ -109,34 +141,58 @@ static struct status check_meta(const char *path, const json_t *meta, const stru
 
 /* ---- rows of another order ---- */
 
-/* One row on its way to its owner: its row here, V, counter, then the ring. */
+/* One row on its way to its owner: its row here, V, counter, then the components of a model and its
+ * rings. */
 struct row_head {
   gidx row;
   int32_t potential;
   uint16_t counter;
 };
 
-static size_t packed_bytes(const struct lif_net *net) {
-  return sizeof(struct row_head) + (size_t)net->max_delay * sizeof(int64_t);
+/* Numbers of a row behind its head: component c, then ring r. */
+static int64_t numbers_of_row(const struct lif_place *p) {
+  return (p->model ? p->model->shape.n_components : 0) +
+         (int64_t)lif_model_rings(p->model) * p->net->max_delay;
 }
 
-static lidx unpack(const struct lif_net *net, const char *from, struct lif_state *state) {
+static size_t packed_bytes(const struct lif_place *p) {
+  return sizeof(struct row_head) + (size_t)numbers_of_row(p) * sizeof(int64_t);
+}
+
+static void pack(const struct lif_place *p, const struct lif_state *state, int64_t n, int64_t i,
+                 gidx row, char *to) {
+  const int64_t delays = p->net->max_delay;
+  const struct row_head head = {row, p->model ? 0 : state->potential[i], state->counter[i]};
+  int64_t *number = (int64_t *)(void *)(to + sizeof head);
+  memcpy(to, &head, sizeof head);
+  for (int c = 0; p->model && c < p->model->shape.n_components; c++)
+    *number++ = state->component[c * n + i];
+  for (int r = 0; r < lif_model_rings(p->model); r++, number += delays)
+    memcpy(number, state->ring + (r * n + i) * delays, (size_t)delays * sizeof *number);
+}
+
+static lidx unpack(const struct lif_place *p, const char *from, struct lif_state *state) {
+  const int64_t delays = p->net->max_delay, n = p->net->n_own;
+  const int64_t *number = (const int64_t *)(const void *)(from + sizeof(struct row_head));
   struct row_head head;
   memcpy(&head, from, sizeof head);
-  const lidx i = (lidx)(head.row - net->first);
-  state->potential[i] = head.potential, state->counter[i] = head.counter;
-  memcpy(state->ring + (int64_t)i * net->max_delay, from + sizeof head,
-         (size_t)net->max_delay * sizeof(int64_t));
+  const lidx i = (lidx)(head.row - p->net->first);
+  state->counter[i] = head.counter;
+  if (!p->model) state->potential[i] = head.potential;
+  for (int c = 0; p->model && c < p->model->shape.n_components; c++)
+    state->component[c * n + i] = *number++;
+  for (int r = 0; r < lif_model_rings(p->model); r++, number += delays)
+    memcpy(state->ring + (r * n + i) * delays, number, (size_t)delays * sizeof *number);
   return i;
 }
 
 /* What arrived, `n` rows, into the state; false unless it is each of our rows once. */
-static bool unpack_all(const struct lif_net *net, const char *arrived, int64_t n,
+static bool unpack_all(const struct lif_place *p, const char *arrived, int64_t n,
                        struct lif_state *state) {
-  if (n != net->n_own) return false;
+  if (n != p->net->n_own) return false;
   bool *seen = NEW_ZERO(bool, n), once = true;
   for (int64_t i = 0; i < n; i++) {
-    const lidx row = unpack(net, arrived + (size_t)i * packed_bytes(net), state);
+    const lidx row = unpack(p, arrived + (size_t)i * packed_bytes(p), state);
     once &= !seen[row];
     seen[row] = true;
   }
@@ -149,7 +205,7 @@ static bool unpack_all(const struct lif_net *net, const char *arrived, int64_t n
 static bool send_home(const struct comm *comm, const struct lif_place *place, int64_t n,
                       const int64_t *id, const struct lif_state *got, struct lif_state *state) {
   const struct lif_net *net = place->net;
-  const size_t bytes = packed_bytes(net);
+  const size_t bytes = packed_bytes(place);
   uint32_t *row_of_node = NEW(uint32_t, net->n_global);
   connectome_row_of_node(place->file, row_of_node);
   int64_t *send_n = NEW_ZERO(int64_t, comm->size), *recv_n = NEW(int64_t, comm->size);
@@ -157,32 +213,30 @@ static bool send_home(const struct comm *comm, const struct lif_place *place, in
   for (int64_t i = 0; i < n; i++)
     send_n[rows_owner(place->first_of_rank, comm->size, row_of_node[id[i]])]++;
   for (int r = 1; r < comm->size; r++) at[r] = at[r - 1] + send_n[r - 1];
-  char *pack = mem_alloc(n, bytes);
+  char *packed = mem_alloc(n, bytes);
   for (int64_t i = 0; i < n; i++) {
-    const struct row_head head = {row_of_node[id[i]], got->potential[i], got->counter[i]};
-    char *to = pack + (size_t)at[rows_owner(place->first_of_rank, comm->size, head.row)]++ * bytes;
-    memcpy(to, &head, sizeof head);
-    memcpy(to + sizeof head, got->ring + i * net->max_delay,
-           (size_t)net->max_delay * sizeof(int64_t));
+    const gidx row = row_of_node[id[i]];
+    const int64_t to = at[rows_owner(place->first_of_rank, comm->size, row)]++;
+    pack(place, got, n, i, row, packed + (size_t)to * bytes);
   }
-  char *arrived = comm_swap_varied(comm, pack, send_n, bytes, recv_n);
+  char *arrived = comm_swap_varied(comm, packed, send_n, bytes, recv_n);
   int64_t n_arrived = 0;
   for (int r = 0; r < comm->size; r++) n_arrived += recv_n[r];
-  const bool whole = unpack_all(net, arrived, n_arrived, state);
-  mem_free(arrived), mem_free(pack), mem_free(at), mem_free(recv_n), mem_free(send_n),
+  const bool whole = unpack_all(place, arrived, n_arrived, state);
+  mem_free(arrived), mem_free(packed), mem_free(at), mem_free(recv_n), mem_free(send_n),
       mem_free(row_of_node);
   return whole;
 }
 
 /* ---- reading ---- */
 
-/* Rows [first, first + n) of the file, as they stand there. */
+/* These rows of the file, as they stand there. */
 static struct status read_rows(const struct comm *comm, struct fields_file *file,
-                               const struct lif_net *net, gidx first, int64_t n, int64_t *id,
+                               const struct rows *rows, int64_t *id,
                                const struct lif_state *state) {
-  struct field fields[N_FIELDS];
-  describe(net, first, n, state, id, fields);
-  for (int i = 0; i < N_FIELDS; i++) TRY(fields_read(comm, file, &fields[i]));
+  struct field fields[MOST_FIELDS];
+  const int n = describe(rows, state, id, fields);
+  for (int i = 0; i < n; i++) TRY(fields_read(comm, file, &fields[i]));
   return fine();
 }
 
@@ -206,13 +260,14 @@ static struct status read_state(const struct comm *comm, const char *path, struc
                                 const struct lif_place *place, struct lif_state *state) {
   const struct lif_net *net = place->net;
   int64_t *id = NEW(int64_t, net->n_own);
-  struct status s = read_rows(comm, file, net, net->first, net->n_own, id, state);
+  const struct rows own = {place, net->first, net->n_own};
+  struct status s = read_rows(comm, file, &own, id, state);
   if (!s.code) s = agree(comm, check_ids(path, net, id));
   int64_t same = !s.code && same_ids(net, id);
   if (!s.code) comm_min_i64(comm, &same, 1);
   if (!s.code && !same) {
     struct lif_state home;
-    lif_state_init(net, NULL, &home);
+    lif_state_init(net, place->model, &home);
     const bool whole = send_home(comm, place, net->n_own, id, state, &home);
     s = agree(comm,
               whole ? fine()

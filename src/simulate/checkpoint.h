@@ -8,6 +8,7 @@
 #include "io/graph/connectome.h"
 #include "core/json.h"
 #include "lif/run.h"
+#include "models/models.h"
 
 /* What a checkpoint says about itself besides the arrays. */
 struct lif_point {
@@ -21,6 +22,8 @@ struct lif_point {
 struct lif_place {
   struct connectome_file *file;
   const struct lif_net *net;
+  const struct lif_model_kind *kind; /* NULL: lif_shift, as is model then */
+  const struct lif_model *model;
   const gidx *first_of_rank; /* [size + 1] */
 };
 

@@ -1,44 +1,149 @@
-#include "config.h"
-#include "lif/net.h"
+/* The keys of a simulation: parameters, initial values, silence and recording. */
+#include "config_inside.h"
 #include "core/mem.h"
+#include "lif/net.h"
 
-#include <stdlib.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-/* What the reading functions pass around. */
-struct reader {
-  const char *source;
-  const struct neurons *neurons;
-  struct unknown unknown;
-  struct lif_config *config;
+/* ---- the keys ---- */
+
+/* What the tables of the top level fill in. */
+struct top {
+  int64_t threshold, reset, refractory_steps, seed, delay_steps;
+  double dt_ms, weight, delay_ms;
 };
+#define AT(member) .offset = offsetof(struct top, member)
 
-enum { WHERE = 320 };
+#define KEY_MODEL                                                                                  \
+  {                                                                                                \
+    "model", CONFIG_OTHER,                                                                         \
+        .initially = "",                                                                           \
+        .help = "`lif_shift` (if not given), `lif_delta`, `lif_exp`, `psc_exp`, `psc_alpha`"       \
+  }
+#define KEY_DT(value)                                                                              \
+  {                                                                                                \
+    "dt_ms", CONFIG_REAL, AT(dt_ms), .low = 1e-6, .high = 1e9, .unit = "ms", .range = "above 0",   \
+                                     .initially = value, .help = "one step"                        \
+  }
+#define KEYS_OF_ALL                                                                                \
+  {"seed",    CONFIG_INT,           AT(seed),         0,                                           \
+   INT64_MAX, .range = "0 or more", .initially = "1", .help = "key of the random numbers"},        \
+      {"initial", CONFIG_OTHER, .initially = "[]",                                                 \
+       .help = "list of initial values; later entries win"},                                       \
+      {"stimulus", CONFIG_OTHER, .initially = "[]", .help = "list of inputs, of the kinds below"}, \
+      {"silence", CONFIG_OTHER, .initially = "[]", .help = "list of neurons that are cut"},        \
+      {"record", CONFIG_OTHER, .initially = "{}", .help = "what is recorded"}, {                   \
+    "about", CONFIG_OTHER, .initially = "", .help = "remarks, without effect"                      \
+  }
 
-/* ---- keys ---- */
+static const struct config_key shift_rows[] = {
+    KEY_MODEL,
+    {"threshold", CONFIG_INT, AT(threshold), INT32_MIN, INT32_MAX,
+     .help = "a neuron fires at V >= threshold"},
+    {"decay_shifts", CONFIG_OTHER,
+     .help = "list of 0 to 256 shifts k of 0..31: V -= V >> k for each, in order; `[]`: no leak"},
+    {"reset", CONFIG_INT, AT(reset), INT32_MIN, INT32_MAX, .initially = "0",
+     .help = "V after a spike and while refractory"},
+    {"refractory_steps", CONFIG_INT, AT(refractory_steps), 0, UINT16_MAX, .unit = "steps",
+     .initially = "0", .help = "after a spike; the input of these steps is lost"},
+    KEY_DT("1.0"),
+    KEYS_OF_ALL};
+static const struct config_table shift_table = CONFIG_TABLE("Keys with lif_shift", shift_rows);
 
-static void set_default(json_t *object, const char *key, json_t *value) {
-  if (json_object_get(object, key))
-    json_decref(value);
+#define KEYS_OF_MODEL(weight_key, unit_of, text)                                                   \
+  KEY_MODEL, KEY_DT("0.1"),                                                                        \
+      {"neuron", CONFIG_OTHER, .help = "parameters of all neurons, listed below by model"},        \
+      {"classes", CONFIG_OTHER, .initially = "[]",                                                 \
+       .help = "list of neurons with other parameters; later entries win, key by key"},            \
+      {weight_key,  CONFIG_REAL,     AT(weight),         .low = 1e-12,                             \
+       .high = 1e9, .unit = unit_of, .range = "above 0", .help = text},                            \
+      {"delay_ms",      CONFIG_REAL,                                                               \
+       AT(delay_ms),    .high = 1e9,                                                               \
+       .unit = "ms",    .range = "above 0",                                                        \
+       .initially = "", .help = "of every edge, a multiple of `dt_ms`; else the graph's delays"},  \
+      {"delay_steps", CONFIG_INT,      AT(delay_steps), 1,                                         \
+       UINT16_MAX,    .unit = "steps", .initially = "", .help = "the same in steps"},              \
+      KEYS_OF_ALL
+
+static const struct config_key mv_rows[] = {
+    KEYS_OF_MODEL("weight_mv", "mV", "what one count of an edge's weight is worth")};
+static const struct config_key pa_rows[] = {
+    KEYS_OF_MODEL("weight_pa", "pA", "what one count of an edge's weight is worth")};
+static const struct config_table mv_table =
+    CONFIG_TABLE("Keys with lif_delta and lif_exp", mv_rows);
+static const struct config_table pa_table =
+    CONFIG_TABLE("Keys with psc_exp and psc_alpha", pa_rows);
+
+#define OF(member) .offset = offsetof(struct lif_initial, member)
+#define KEY_WHO                                                                                    \
+  { "neurons", CONFIG_OTHER, .help = "who (NEURONS)" }
+#define KEY_COUNTER                                                                                \
+  {                                                                                                \
+    "refractory", CONFIG_INT, OF(refractory), 0, UINT16_MAX, .unit = "steps", .initially = "0",    \
+                                                             .help = "refractory steps left"       \
+  }
+static const struct config_key shift_initial_rows[] = {
+    KEY_WHO,
+    {"potential", CONFIG_INT, OF(potential), INT32_MIN, INT32_MAX, .initially = "0", .help = "V"},
+    KEY_COUNTER};
+static const struct config_key model_initial_rows[] = {
+    KEY_WHO,
+    {"v_mv", CONFIG_REAL, OF(v_mv), .low = -1e6, .high = 1e6, .unit = "mV", .range = "any",
+     .initially = "", .help = "potential; else at rest"},
+    KEY_COUNTER};
+static const struct config_table shift_initial =
+    CONFIG_TABLE("Entry of `initial` with lif_shift", shift_initial_rows);
+static const struct config_table model_initial =
+    CONFIG_TABLE("Entry of `initial` with a model", model_initial_rows);
+
+static const struct config_key silence_rows[] = {
+    KEY_WHO,
+    {"mode", CONFIG_WORD, .offset = offsetof(struct lif_silence, remove), .words = "output|remove",
+     .help = "`output`: it receives and fires, its spikes go nowhere; `remove`: it neither "
+             "receives nor fires"}};
+static const struct config_table silence_table = CONFIG_TABLE("Entry of `silence`", silence_rows);
+
+static const struct config_key potential_rows[] = {
+    KEY_WHO,
+    {"every", CONFIG_INT, .offset = offsetof(struct lif_config, potential_every), 1, INT64_MAX,
+     .unit = "steps", .range = "1 or more", .initially = "1", .help = "between records"}};
+static const struct config_table potential_table =
+    CONFIG_TABLE("`record.potential`", potential_rows);
+static const struct config_key record_rows[] = {
+    {"spikes", CONFIG_OTHER, .initially = "\"all\"", .help = "whose spikes (NEURONS)"},
+    {"potential", CONFIG_OTHER, .initially = "",
+     .help = "whose potential, and how often; of a model in 2^-32 of its unit"}};
+static const struct config_table record_table = CONFIG_TABLE("`record`", record_rows);
+
+static void print(const struct config_table *table, bool markdown) {
+  if (markdown)
+    config_print_markdown(table);
   else
-    json_object_set_new(object, key, value);
+    config_print(table);
 }
 
-static struct status need(const json_t *object, const char *where, const char *key) {
-  if (json_object_get(object, key)) return fine();
-  return failure(EXIT_USAGE, "%s: \"%s\" is missing", where, key);
+void lif_config_print(bool markdown) {
+  const struct config_table *const tables[] = {
+      &shift_table,   &mv_table,      &pa_table,     &lif_classes_table, &shift_initial,
+      &model_initial, &silence_table, &record_table, &potential_table};
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) print(tables[i], markdown);
+  for (int i = 0; i < LIF_MODELS; i++) print(lif_models[i]->keys, markdown);
+  for (int i = 0; lif_stimulus_tables[i]; i++) print(lif_stimulus_tables[i], markdown);
 }
 
-static struct status take_neurons(struct reader *r, const json_t *entry, const char *where,
-                                  struct selection *selection) {
-  TRY(need(entry, where, "neurons"));
-  return select_neurons(r->neurons, json_object_get(entry, "neurons"), where, &r->unknown,
-                        selection);
+/* ---- reading ---- */
+
+struct status lif_take_neurons(struct lif_reader *r, const json_t *entry, const char *where,
+                               struct selection *selection) {
+  const json_t *neurons = json_object_get(entry, "neurons");
+  if (!neurons) return failure(EXIT_USAGE, "%s: \"neurons\" is missing", where);
+  return select_neurons(r->neurons, neurons, where, &r->unknown, selection);
 }
 
-/* The list under `key`, its length in *n; NULL without one. */
-static struct status take_list(const struct reader *r, const json_t *json, const char *key,
-                               json_t **list, int *n) {
+struct status lif_take_list(const struct lif_reader *r, const json_t *json, const char *key,
+                            json_t **list, int *n) {
   *list = json_object_get(json, key);
   *n = (int)json_array_size(*list);
   if (*list && !json_is_array(*list))
@@ -46,215 +151,99 @@ static struct status take_list(const struct reader *r, const json_t *json, const
   return fine();
 }
 
-/* ---- parameters ---- */
-
-static struct status read_params(struct reader *r, const json_t *json) {
-  TRY(need(json, r->source, "threshold"));
-  TRY(need(json, r->source, "decay_shifts"));
+/* The list of integers: *shift [returned n], mem_free it. */
+static struct status take_shifts(const json_t *json, const char *source, int64_t **shift,
+                                 int64_t *n) {
   const json_t *list = json_object_get(json, "decay_shifts");
-  struct lif_numbers numbers = {.n_shifts = (int64_t)json_array_size(list)};
-  TRY(json_take_int(json, r->source, "threshold", INT64_MIN, INT64_MAX, &numbers.threshold));
-  TRY(json_take_int(json, r->source, "reset", INT64_MIN, INT64_MAX, &numbers.reset));
-  TRY(json_take_int(json, r->source, "refractory_steps", INT64_MIN, INT64_MAX,
-                    &numbers.refractory_steps));
   if (!json_is_array(list))
     return failure(EXIT_USAGE, "%s: \"decay_shifts\" must be a list of integers, such as [4]",
-                   r->source);
-  int64_t *shift = NEW(int64_t, numbers.n_shifts);
-  struct status s = fine();
-  for (int64_t i = 0; i < numbers.n_shifts; i++) {
+                   source);
+  *n = (int64_t)json_array_size(list);
+  *shift = NEW(int64_t, *n);
+  for (int64_t i = 0; i < *n; i++) {
     const json_t *value = json_array_get(list, (size_t)i);
-    shift[i] = json_integer_value(value);
+    (*shift)[i] = json_integer_value(value);
     if (!json_is_integer(value))
-      s = failure(EXIT_USAGE, "%s: \"decay_shifts\" must hold integers", r->source);
+      return failure(EXIT_USAGE, "%s: \"decay_shifts\" must hold integers", source);
   }
+  return fine();
+}
+
+static struct status read_shift(struct lif_reader *r, const json_t *json, const struct top *top) {
+  int64_t *shift = NULL;
+  struct lif_numbers numbers = {
+      .threshold = top->threshold, .reset = top->reset, .refractory_steps = top->refractory_steps};
+  struct status s = take_shifts(json, r->source, &shift, &numbers.n_shifts);
   numbers.decay_shifts = shift;
   if (!s.code) s = lif_params_from(r->source, &numbers, &r->config->params);
   mem_free(shift);
   return s;
 }
 
-static struct status read_time(struct reader *r, const json_t *json) {
-  int64_t seed = 0;
-  r->config->dt_ms = 0;
-  TRY(json_take_real(json, r->source, "dt_ms", 1e-6, 1e9, &r->config->dt_ms));
-  TRY(json_take_int(json, r->source, "seed", 0, INT64_MAX, &seed));
-  r->config->seed = (uint64_t)seed;
-  return fine();
+static struct status read_delay(struct lif_reader *r, const struct top *top) {
+  struct lif_config *c = r->config;
+  c->linear.delay = top->delay_steps;
+  if (isnan(top->delay_ms)) return fine();
+  if (top->delay_steps)
+    return failure(EXIT_USAGE, "%s: give \"delay_ms\" or \"delay_steps\", not both", r->source);
+  TRY(lif_steps_of(top->delay_ms, c->dt_ms, r->source, "delay_ms", UINT16_MAX, &c->linear.delay));
+  if (c->linear.delay >= 1) return fine();
+  return failure(EXIT_USAGE, "%s: \"delay_ms\" is %g; it must be one step of %g ms at least",
+                 r->source, top->delay_ms, c->dt_ms);
 }
 
-/* ---- initial state ---- */
+/* ---- initial values, silence ---- */
 
-static struct status read_initial_entry(struct reader *r, const json_t *entry, const char *where,
-                                        struct lif_initial *initial) {
-  static const char *const known[] = {"neurons", "potential", "refractory"};
-  int64_t potential = 0, refractory = 0;
-  TRY(json_only_keys(entry, where, known, 3));
-  TRY(take_neurons(r, entry, where, &initial->neurons));
-  TRY(json_take_int(entry, where, "potential", INT64_MIN, INT64_MAX, &potential));
-  TRY(json_take_int(entry, where, "refractory", INT64_MIN, INT64_MAX, &refractory));
-  TRY(lif_initial_check(where, potential, refractory));
-  initial->potential = (int32_t)potential, initial->refractory = (uint16_t)refractory;
-  return fine();
-}
-
-static struct status read_initial(struct reader *r, const json_t *json) {
+static struct status read_initial(struct lif_reader *r, const json_t *json) {
   json_t *list;
   int n;
-  char where[WHERE];
-  TRY(take_list(r, json, "initial", &list, &n));
+  char where[LIF_WHERE];
+  const struct config_table *table = r->config->linear.kind ? &model_initial : &shift_initial;
+  TRY(lif_take_list(r, json, "initial", &list, &n));
   r->config->initial = NEW_ZERO(struct lif_initial, n);
   for (int i = 0; i < n; i++) {
+    const json_t *entry = json_array_get(list, (size_t)i);
+    struct lif_initial *initial = &r->config->initial[i];
     snprintf(where, sizeof where, "%s: initial[%d]", r->source, i);
-    r->config->n_initial = i + 1;
-    TRY(read_initial_entry(r, json_array_get(list, (size_t)i), where, &r->config->initial[i]));
+    r->config->n_initial = i + 1, initial->v_mv = NAN;
+    TRY(config_read(table, entry, where, initial));
+    TRY(lif_take_neurons(r, entry, where, &initial->neurons));
   }
   return fine();
 }
 
-/* ---- stimuli ---- */
-
-static struct status read_interval(const json_t *entry, const char *where,
-                                   struct lif_input *input) {
-  input->last_step = INT64_MAX;
-  TRY(json_take_int(entry, where, "first_step", 0, INT64_MAX, &input->first_step));
-  TRY(json_take_int(entry, where, "last_step", 0, INT64_MAX, &input->last_step));
-  if (input->last_step < input->first_step)
-    return failure(EXIT_USAGE, "%s: \"last_step\" is %lld, before \"first_step\" %lld", where,
-                   (long long)input->last_step, (long long)input->first_step);
-  return fine();
-}
-
-static struct status read_current(struct reader *r, const json_t *entry, const char *where,
-                                  struct lif_input *input) {
-  static const char *const known[] = {"neurons", "kind", "first_step", "last_step", "value"};
-  (void)r;
-  int64_t value = 0;
-  TRY(json_only_keys(entry, where, known, 5));
-  TRY(need(entry, where, "value"));
-  TRY(json_take_int(entry, where, "value", INT32_MIN, INT32_MAX, &value));
-  input->kind = LIF_CURRENT, input->value = (int32_t)value;
-  return read_interval(entry, where, input);
-}
-
-/* probability of an event in a step = rate x dt */
-static struct status read_poisson(struct reader *r, const json_t *entry, const char *where,
-                                  struct lif_input *input) {
-  static const char *const known[] = {"neurons",   "kind",    "first_step",
-                                      "last_step", "rate_hz", "weight"};
-  int64_t weight = 0;
-  double rate = 0;
-  TRY(json_only_keys(entry, where, known, 6));
-  TRY(need(entry, where, "rate_hz"));
-  TRY(need(entry, where, "weight"));
-  TRY(json_take_int(entry, where, "weight", INT32_MIN, INT32_MAX, &weight));
-  TRY(json_take_real(entry, where, "rate_hz", 0, 1e300, &rate));
-  input->kind = LIF_POISSON, input->value = (int32_t)weight;
-  input->probability = rate * r->config->dt_ms / 1000;
-  if (input->probability > 1)
-    return failure(
-        EXIT_USAGE,
-        "%s: \"rate_hz\" %g is %g events in a step of %g ms; at most one is possible: lower the "
-        "rate or dt_ms",
-        where, rate, input->probability, r->config->dt_ms);
-  return read_interval(entry, where, input);
-}
-
-static struct status read_spikes(struct reader *r, const json_t *entry, const char *where,
-                                 struct lif_input *input) {
-  static const char *const known[] = {"neurons", "kind", "steps"};
-  (void)r;
-  TRY(json_only_keys(entry, where, known, 3));
-  const json_t *steps = json_object_get(entry, "steps");
-  if (!json_is_array(steps))
-    return failure(EXIT_USAGE, "%s: \"steps\" must be a list of steps", where);
-  input->kind = LIF_SPIKES, input->n_steps = (int64_t)json_array_size(steps);
-  input->step = NEW(int64_t, input->n_steps);
-  for (int64_t i = 0; i < input->n_steps; i++) {
-    const json_t *step = json_array_get(steps, (size_t)i);
-    input->step[i] = json_integer_value(step);
-    if (!json_is_integer(step) || input->step[i] < 0)
-      return failure(EXIT_USAGE, "%s: \"steps\"[%lld] must be an integer, 0 or more", where,
-                     (long long)i);
-  }
-  return fine();
-}
-
-static struct status read_input(struct reader *r, const json_t *entry, const char *where,
-                                struct lif_input *input) {
-  static const struct {
-    const char *word;
-    struct status (*read)(struct reader *, const json_t *, const char *, struct lif_input *);
-  } kinds[] = {{"current", read_current}, {"poisson", read_poisson}, {"spikes", read_spikes}};
-  if (!json_is_object(entry)) return failure(EXIT_USAGE, "%s: an object { } is wanted", where);
-  const char *kind = json_string_value(json_object_get(entry, "kind"));
-  for (int i = 0; i < 3; i++) {
-    if (!kind || strcmp(kind, kinds[i].word)) continue;
-    TRY(kinds[i].read(r, entry, where, input));
-    return take_neurons(r, entry, where, &input->neurons);
-  }
-  return failure(EXIT_USAGE, "%s: \"kind\" must be \"current\", \"poisson\" or \"spikes\"%s%s",
-                 where, kind ? ", not " : "", kind ? kind : "");
-}
-
-static struct status read_inputs(struct reader *r, const json_t *json) {
+static struct status read_silence(struct lif_reader *r, const json_t *json) {
   json_t *list;
   int n;
-  char where[WHERE];
-  TRY(take_list(r, json, "stimulus", &list, &n));
-  r->config->input = NEW_ZERO(struct lif_input, n);
-  for (int i = 0; i < n; i++) {
-    snprintf(where, sizeof where, "%s: stimulus[%d]", r->source, i);
-    r->config->n_inputs = i + 1;
-    TRY(read_input(r, json_array_get(list, (size_t)i), where, &r->config->input[i]));
-  }
-  return fine();
-}
-
-/* ---- silence and recording ---- */
-
-static struct status read_silence(struct reader *r, const json_t *json) {
-  static const char *const known[] = {"neurons", "mode"};
-  json_t *list;
-  int n;
-  char where[WHERE];
-  TRY(take_list(r, json, "silence", &list, &n));
+  char where[LIF_WHERE];
+  TRY(lif_take_list(r, json, "silence", &list, &n));
   r->config->silence = NEW_ZERO(struct lif_silence, n);
   for (int i = 0; i < n; i++) {
     const json_t *entry = json_array_get(list, (size_t)i);
     snprintf(where, sizeof where, "%s: silence[%d]", r->source, i);
-    TRY(json_only_keys(entry, where, known, 2));
-    const char *mode = json_string_value(json_object_get(entry, "mode"));
-    if (!mode || (strcmp(mode, "output") && strcmp(mode, "remove")))
-      return failure(
-          EXIT_USAGE,
-          "%s: \"mode\" must be \"output\" (it receives and fires, its spikes go nowhere) or "
-          "\"remove\" (it neither receives nor fires)",
-          where);
-    r->config->silence[i].remove = !strcmp(mode, "remove");
     r->config->n_silences = i + 1;
-    TRY(take_neurons(r, entry, where, &r->config->silence[i].neurons));
+    TRY(config_read(&silence_table, entry, where, &r->config->silence[i]));
+    TRY(lif_take_neurons(r, entry, where, &r->config->silence[i].neurons));
   }
   return fine();
 }
 
-static struct status read_potential(struct reader *r, const json_t *entry) {
-  static const char *const known[] = {"neurons", "every"};
-  char where[WHERE];
+/* ---- recording ---- */
+
+static struct status read_potential(struct lif_reader *r, const json_t *entry) {
+  char where[LIF_WHERE];
   snprintf(where, sizeof where, "%s: record.potential", r->source);
-  TRY(json_only_keys(entry, where, known, 2));
   r->config->potential_every = 1;
-  TRY(json_take_int(entry, where, "every", 1, INT64_MAX, &r->config->potential_every));
-  return take_neurons(r, entry, where, &r->config->potential);
+  TRY(config_read(&potential_table, entry, where, r->config));
+  return lif_take_neurons(r, entry, where, &r->config->potential);
 }
 
-static struct status read_record(struct reader *r, json_t *json) {
-  static const char *const known[] = {"spikes", "potential"};
-  char where[WHERE];
+static struct status read_record(struct lif_reader *r, json_t *json) {
+  char where[LIF_WHERE];
   json_t *record = json_object_get(json, "record");
   snprintf(where, sizeof where, "%s: record", r->source);
-  TRY(json_only_keys(record, where, known, 2));
-  set_default(record, "spikes", json_string("all"));
+  TRY(config_read(&record_table, record, where, r->config));
+  config_fill(&record_table, record);
   const json_t *spikes = json_object_get(record, "spikes"),
                *potential = json_object_get(record, "potential");
   snprintf(where, sizeof where, "%s: record.spikes", r->source);
@@ -266,30 +255,46 @@ static struct status read_record(struct reader *r, json_t *json) {
 
 /* ---- the whole ---- */
 
-static void fill_defaults(json_t *json) {
-  set_default(json, "reset", json_integer(0));
-  set_default(json, "refractory_steps", json_integer(0));
-  set_default(json, "dt_ms", json_real(1.0));
-  set_default(json, "seed", json_integer(1));
-  set_default(json, "initial", json_array());
-  set_default(json, "stimulus", json_array());
-  set_default(json, "silence", json_array());
-  set_default(json, "record", json_object());
+/* Which model, and with it the table of the top level. */
+static struct status choose_model(struct lif_reader *r, const json_t *json,
+                                  const struct config_table **table) {
+  const char *name = "lif_shift";
+  char names[160];
+  TRY(json_take_text(json, r->source, "model", &name));
+  r->config->linear.kind = lif_model_find(name);
+  *table = &shift_table;
+  if (r->config->linear.kind)
+    *table = strcmp(r->config->linear.kind->weight_key, "weight_mv") ? &pa_table : &mv_table;
+  if (r->config->linear.kind || !strcmp(name, "lif_shift")) return fine();
+  lif_model_names(names, sizeof names);
+  return failure(EXIT_USAGE, "%s: \"model\" is \"%s\"; it must be \"lif_shift\", %s", r->source,
+                 name, names);
+}
+
+static struct status read_model(struct lif_reader *r, const json_t *json, const struct top *top) {
+  r->config->linear.weight = top->weight;
+  TRY(read_delay(r, top));
+  TRY(lif_read_inputs(r, json));
+  TRY(lif_read_classes(r, json));
+  r->config->params.model = &r->config->linear.model;
+  return lif_finish_inputs(r);
 }
 
 struct status lif_config_read(json_t *json, const char *source, const struct neurons *neurons,
                               struct lif_config *config) {
-  static const char *const known[] = {"threshold", "reset",  "decay_shifts", "refractory_steps",
-                                      "dt_ms",     "seed",   "initial",      "stimulus",
-                                      "silence",   "record", "about"};
+  struct lif_reader r = {.source = source, .neurons = neurons, .config = config};
+  struct top top = {.delay_ms = NAN};
+  const struct config_table *table;
   *config = (struct lif_config){0};
-  struct reader r = {.source = source, .neurons = neurons, .config = config};
-  TRY(json_only_keys(json, source, known, sizeof known / sizeof *known));
-  fill_defaults(json);
-  TRY(read_params(&r, json));
-  TRY(read_time(&r, json));
+  if (!json_is_object(json)) return failure(EXIT_USAGE, "%s: an object { } is wanted", source);
+  TRY(choose_model(&r, json, &table));
+  config_defaults(table, &top);
+  TRY(config_read(table, json, source, &top));
+  config_fill(table, json);
+  config->dt_ms = top.dt_ms, config->seed = (uint64_t)top.seed;
+  TRY(config->linear.kind ? read_model(&r, json, &top) : read_shift(&r, json, &top));
   TRY(read_initial(&r, json));
-  TRY(read_inputs(&r, json));
+  if (!config->linear.kind) TRY(lif_read_inputs(&r, json));
   TRY(read_silence(&r, json));
   TRY(read_record(&r, json));
   return unknown_status(&r.unknown, source);
@@ -297,10 +302,10 @@ struct status lif_config_read(json_t *json, const char *source, const struct neu
 
 void lif_config_free(struct lif_config *config) {
   for (int i = 0; i < config->n_initial; i++) selection_free(&config->initial[i].neurons);
-  for (int i = 0; i < config->n_inputs; i++)
-    selection_free(&config->input[i].neurons), mem_free(config->input[i].step);
+  for (int i = 0; i < config->n_inputs; i++) lif_input_free(&config->input[i]);
   for (int i = 0; i < config->n_silences; i++) selection_free(&config->silence[i].neurons);
   selection_free(&config->spikes), selection_free(&config->potential);
   mem_free(config->initial), mem_free(config->input), mem_free(config->silence);
+  lif_model_config_free(&config->linear);
   *config = (struct lif_config){0};
 }

@@ -144,6 +144,8 @@ static void load_net(struct simulation *sim) {
   else
     lif_net_load(sim->file, first, last, &sim->net);
   sim->net.on_host = on_host, sim->net.device_room = sim->device_room;
+  if (sim->config.linear.delay) lif_net_delay(&sim->net, (int)sim->config.linear.delay);
+  lif_config_own_classes(&sim->config, sim->net.n_own, sim->net.id);
   for (int i = 0; i < sim->config.n_silences; i++) {
     const struct lif_silence *silence = &sim->config.silence[i];
     lidx *row;
@@ -159,25 +161,34 @@ static void load_net(struct simulation *sim) {
            seconds_now() - started);
 }
 
+/* Of own rows, from an entry of the configuration. */
+static struct lif_stimulus stimulus_of(const struct simulation *sim, int i) {
+  const struct lif_input *in = &sim->config.input[i];
+  const struct lif_net *net = &sim->net;
+  const int64_t n = in->neurons.n;
+  const nodeid *node = in->neurons.node;
+  switch (in->kind) {
+  case LIF_SPIKES: return lif_listed(net, i, n, node, in->n_steps, in->step);
+  case LIF_REPLAY: return lif_replay(net, i, n, node, in->n_steps, in->step, in->node);
+  case LIF_POISSON:
+    return lif_poisson(net, i, n, node, in->first_step, in->last_step, in->probability,
+                       (int32_t)in->value);
+  case LIF_CURRENT:
+  case LIF_NOISE: break;
+  }
+  return lif_current(net, i, n, node, in->first_step, in->last_step, (int32_t)in->value);
+}
+
 static void make_stimuli(struct simulation *sim) {
   sim->stimulus = NEW_ZERO(struct lif_stimulus, sim->config.n_inputs);
   for (int i = 0; i < sim->config.n_inputs; i++) {
     const struct lif_input *in = &sim->config.input[i];
-    const int64_t n = in->neurons.n;
-    const nodeid *node = in->neurons.node;
-    switch (in->kind) {
-    case LIF_CURRENT:
-      sim->stimulus[i] =
-          lif_current(&sim->net, i, n, node, in->first_step, in->last_step, in->value);
-      break;
-    case LIF_POISSON:
-      sim->stimulus[i] = lif_poisson(&sim->net, i, n, node, in->first_step, in->last_step,
-                                     in->probability, in->value);
-      break;
-    case LIF_SPIKES:
-      sim->stimulus[i] = lif_listed(&sim->net, i, n, node, in->n_steps, in->step);
-      break;
-    }
+    struct lif_stimulus *stimulus = &sim->stimulus[i];
+    *stimulus = stimulus_of(sim, i);
+    stimulus->kind = in->kind;
+    stimulus->into = (enum lif_into)in->into, stimulus->amount = in->amount;
+    stimulus->n_tails = in->n_tails, stimulus->tail = in->tail;
+    stimulus->amount_of = in->amount_of, stimulus->quantile = sim->config.linear.quantile;
   }
 }
 
@@ -221,6 +232,13 @@ static struct status open_folder(const struct comm *world, struct simulation *si
 
 /* ---- set up and take down ---- */
 
+static struct status check_model(const struct simulation *sim) {
+  const struct lif_model_kind *kind = sim->config.linear.kind;
+  if (!kind || sim->job.backend->lif->has_models) return fine();
+  return failure(EXIT_DEVICE, "model %s: backend %s does not compute it; give --device cpu",
+                 kind->name, sim->job.backend->name);
+}
+
 static struct status set_up(struct comm *world, struct simulation *sim) {
   TRY(job_start(world, &sim->job));
   TRY(job_config(world, &sim->job, &sim->json));
@@ -229,6 +247,7 @@ static struct status set_up(struct comm *world, struct simulation *sim) {
   char where[FILE_PATH];
   job_config_name(&sim->job, where, sizeof where);
   TRY(lif_config_read(sim->json, where, &sim->neurons, &sim->config));
+  TRY(check_model(sim));
   sim->digests = lif_config_digests(sim->json);
   TRY(open_grid(world, sim));
   split(sim);

@@ -6,6 +6,7 @@
 #include "trial.h"
 #include "core/watchdog.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,22 +32,33 @@ static struct status open_folder(struct trial *t) {
 
 /* ---- the state at its beginning ---- */
 
+static void set_potential(struct trial *t, const struct lif_initial *initial, lidx row) {
+  const struct lif_model_config *m = &t->sim->config.linear;
+  if (!m->kind) {
+    t->state.potential[row] = (int32_t)initial->potential;
+    return;
+  }
+  const double rest = m->neuron[m->model.class_of[row]].v_rest_mv;
+  t->state.component[row] =
+      isnan(initial->v_mv) ? 0 : lif_units_integer(&m->units, initial->v_mv - rest);
+}
+
 static void set_initial(struct trial *t) {
   const struct lif_config *config = &t->sim->config;
   for (int k = 0; k < config->n_initial; k++) {
     const struct lif_initial *initial = &config->initial[k];
     lidx *row;
     const lidx n = lif_own_rows(&t->sim->net, initial->neurons.n, initial->neurons.node, &row);
-    for (lidx i = 0; i < n; i++) {
-      t->state.potential[row[i]] = initial->potential;
-      t->state.counter[row[i]] = initial->refractory;
-    }
+    for (lidx i = 0; i < n; i++) t->state.counter[row[i]] = (uint16_t)initial->refractory;
+    for (lidx i = 0; i < n; i++) set_potential(t, initial, row[i]);
     mem_free(row);
   }
 }
 
 static struct lif_place place_of(const struct trial *t) {
-  return (struct lif_place){t->sim->file, &t->sim->net, t->sim->first};
+  const struct lif_config *config = &t->sim->config;
+  return (struct lif_place){t->sim->file, &t->sim->net, config->linear.kind, config->params.model,
+                            t->sim->first};
 }
 
 static struct status begin_or_restore(struct trial *t) {
@@ -263,7 +275,10 @@ static struct status merge(struct trial *t, struct trial_result *result) {
 static struct status fault_status(const struct trial *t, const struct lif_fault *fault) {
   char label[64];
   neurons_label(&t->sim->neurons, fault->node, label);
-  return lif_fault_status(fault, label);
+  const struct lif_model_kind *kind = t->sim->config.linear.kind;
+  if (!kind) return lif_fault_status(fault, label);
+  const int component = fault->phase > LIF_INPUT ? fault->phase - LIF_INTEGRATE : 0;
+  return lif_model_fault_status(fault, lif_model_component(kind, component).name, label);
 }
 
 /* After a fault: what was recorded before it is kept, then the fault is the result. */

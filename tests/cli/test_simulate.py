@@ -200,14 +200,15 @@ def test_refusals():
     wrong(2, 'good.json with --set: unknown key "treshold"', *base, "--config", config, "--set", "treshold=3")
     bad('"threshold" is missing', threshold=None)
     bad('"threshold" is 5.5', threshold=5.5)
-    bad("decay_shifts", decay_shifts=[])
+    bad("decay_shifts", decay_shifts=[32])
+    bad("decay_shifts", decay_shifts=4)
     bad("4294967296", threshold=1 << 32)
     bad("65536", refractory_steps=65536)
     bad('"kind" must be', stimulus=[{"neurons": "all", "kind": "laser"}])
     bad("at most one", stimulus=[{"neurons": "all", "kind": "poisson", "rate_hz": 2000, "weight": 1}])
     bad("before \"first_step\"", stimulus=[{"neurons": "all", "kind": "current", "value": 1, "first_step": 3, "last_step": 2}])
     bad("use body_ids", silence=[{"neurons": {"names": ["AVAL"]}, "mode": "output"}])
-    bad("\"mode\" must be", silence=[{"neurons": "all", "mode": "off"}])
+    bad("\"mode\" is \"off\"; it must be one of output|remove", silence=[{"neurons": "all", "mode": "off"}])
     # All unknown names in one error, before anything runs.
     bad("no neuron of these names: body id 5 (stimulus[0]), body id \"9007199254740993\" (stimulus[0]), type \"Z\" "
         "(record.spikes), index 10 (record.spikes)", stimulus=[{"neurons": {"body_ids": [1000, 5, "9007199254740993"]}, "kind": "current", "value": 1}],

@@ -141,6 +141,27 @@ static void test_time_of_values(void) {
   }
 }
 
+static int nothing(struct lif_net *net, struct lif_stimulus *stimulus) {
+  (void)net, (void)stimulus;
+  return 0;
+}
+
+/* A shift of 31 takes 1 from the size of a negative potential in each step, as it rounds down; no
+ * shift at all leaves every potential alone. */
+static void test_no_leak(void) {
+  struct scene s = scene(2, 600, 0);
+  static struct outcome out;
+  s.potential[0] = -10, s.potential[1] = 10;
+  play(&s, nothing, 6, &out);
+  for (int t = 0; t < 6; t++) CHECK_EQ(out.potential[2 * t], -9 + t);
+  s.params.n_shifts = 0;
+  play(&s, hundred_a_step, 12, &out);
+  for (int t = 0; t < 12; t++) {
+    CHECK_EQ(out.potential[2 * t], -10 + 100 * (t < 5 ? t + 1 : 6));
+    CHECK_EQ(out.potential[2 * t + 1], 10);
+  }
+}
+
 static int one_kick(struct lif_net *net, struct lif_stimulus *stimulus) {
   stimulus[0] = lif_current(net, 0, 1, (nodeid[]){1}, 5, 5, 1000);
   return 1;
@@ -420,7 +441,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < n; i++) {
     the_way = &ways[i];
     test_refractory_period(), test_input_while_refractory(), test_time_of_values();
-    test_wakes_up();
+    test_wakes_up(), test_no_leak();
     test_current(), test_listed_spikes(), test_poisson();
     test_silence(), test_which_fault(), test_fault_of_many_blocks();
     test_many_spikes_at_once(), test_requests();

@@ -26,8 +26,16 @@ VECTOR_CLONES static int leak_last(int32_t *restrict v, lidx n, int k, int32_t t
   return (moved ? LIF_MOVED : 0) | (fired ? LIF_FIRED : 0);
 }
 
+/* Without a leak nobody moves. */
+VECTOR_CLONES static int reach(const int32_t *restrict v, lidx n, int32_t threshold) {
+  int32_t fired = 0;
+  for (lidx i = 0; i < n; i++) fired |= -(v[i] >= threshold);
+  return fired ? LIF_FIRED : 0;
+}
+
 int block_leak(int32_t *v, lidx n, const struct lif_params *p) {
   int32_t moved = 0;
+  if (p->n_shifts == 0) return reach(v, n, p->threshold);
   for (int k = 0; k < p->n_shifts - 1; k++) moved |= leak_once(v, n, p->shift[k]);
   return leak_last(v, n, p->shift[p->n_shifts - 1], p->threshold) | (moved ? LIF_MOVED : 0);
 }
@@ -80,9 +88,16 @@ VECTOR_CLONES static int settle(int32_t *restrict v, uint16_t *restrict counter,
   return (any ? LIF_FIRED : 0) | (rest ? LIF_RESTING : 0);
 }
 
+VECTOR_CLONES static void add_input(int32_t *restrict v, const int32_t *restrict input, lidx n) {
+  for (lidx i = 0; i < n; i++) v[i] = (int32_t)((uint32_t)v[i] + (uint32_t)input[i]);
+}
+
 int block_step(int32_t *v, uint16_t *counter, const int32_t *input, const uint8_t *mute, lidx n,
                const struct lif_params *p, uint8_t *fired) {
-  add_and_leak(v, input, n, p->shift[0]);
+  if (p->n_shifts == 0)
+    add_input(v, input, n);
+  else
+    add_and_leak(v, input, n, p->shift[0]);
   for (int k = 1; k < p->n_shifts; k++) leak_once(v, n, p->shift[k]);
   return settle(v, counter, mute, n, p->threshold, p->reset, p->refractory, fired);
 }

@@ -202,6 +202,7 @@ static void take_in(struct lif_rows *r, const struct missing *m) {
     n = k->n;
     for (eidx e = 0; e < n; e++) m->to[e].target -= (uint32_t)net->first;
   }
+  for (eidx e = 0; e < n && net->fixed_delay; e++) m->to[e].delay = (uint16_t)net->fixed_delay;
   if (is_wrong(m->to, n, net->n_own, net->max_delay)) damaged(r, m->row);
   r->row[m->spike] = (struct lif_row){m->to, n};
 }

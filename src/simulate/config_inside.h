@@ -1,0 +1,39 @@
+/* What the files that read a simulation's configuration share. */
+#ifndef FASCICLE_LIF_CONFIG_INSIDE_H
+#define FASCICLE_LIF_CONFIG_INSIDE_H
+
+#include "config.h"
+#include "run/config_keys.h"
+
+struct lif_reader {
+  const char *source;
+  const struct neurons *neurons;
+  struct unknown unknown;
+  struct lif_config *config;
+};
+
+enum { LIF_WHERE = 320 };
+
+/* NEURONS of an entry. */
+struct status lif_take_neurons(struct lif_reader *r, const json_t *entry, const char *where,
+                               struct selection *selection);
+
+/* The list under `key`, its length in *n; NULL without one. */
+struct status lif_take_list(const struct lif_reader *r, const json_t *json, const char *key,
+                            json_t **list, int *n);
+
+/* stimuli.c: config->input; with a model after its classes are known. */
+struct status lif_read_inputs(struct lif_reader *r, const json_t *json);
+struct status lif_finish_inputs(struct lif_reader *r);
+void lif_input_free(struct lif_input *input);
+
+/* classes.c: config->linear from the top-level keys of a model. */
+struct status lif_read_classes(struct lif_reader *r, const json_t *json);
+void lif_model_config_free(struct lif_model_config *linear);
+
+/* The tables of either file, to be printed. */
+enum { LIF_STIMULUS_TABLES = 8 };
+extern const struct config_table *const lif_stimulus_tables[LIF_STIMULUS_TABLES];
+extern const struct config_table lif_classes_table;
+
+#endif
