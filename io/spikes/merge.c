@@ -267,10 +267,12 @@ static void merge_spikes(struct spikes_file **segment, int n, struct h5_file *ou
 
 /* ---- step counts and potentials: pieces of rows, filled from every segment that has some ---- */
 
-static void merge_counts(struct spikes_file **segment, int n, struct h5_file *out,
-                         const struct spikes_facts *facts) {
+/* Returns the sum of all counts. */
+static int64_t merge_counts(struct spikes_file **segment, int n, struct h5_file *out,
+                            const struct spikes_facts *facts) {
   const int64_t piece = h5_piece_rows(1), steps = facts->last_step - facts->first_step + 1;
   int64_t *sum = NEW(int64_t, piece), *part = NEW(int64_t, piece);
+  uint64_t total = 0;
   h5_make_packed(out, "/step_counts", F_U64, steps, 1);
   for (int64_t at = 0; at < steps; at += piece) {
     const int64_t m = least_i64(piece, steps - at), low = facts->first_step + at;
@@ -283,9 +285,11 @@ static void merge_counts(struct spikes_file **segment, int n, struct h5_file *ou
       for (int64_t t = from; t < to; t++)
         sum[t - low] = (int64_t)((uint64_t)sum[t - low] + (uint64_t)part[t - from]);
     }
+    for (int64_t i = 0; i < m; i++) total += (uint64_t)sum[i];
     h5_put_packed(out, "/step_counts", at, m, sum);
   }
   mem_free(sum), mem_free(part);
+  return (int64_t)total;
 }
 
 /* Sort, each value once; returns the new number. */
@@ -373,7 +377,7 @@ static char *provenance_of(struct spikes_file *segment) {
 
 struct status spikes_merge(struct spikes_file **segment, int n, const struct spikes_names *names,
                            const char *provenance, bool packed, const char *path,
-                           int64_t *n_spikes) {
+                           struct spikes_totals *totals) {
   struct spikes_facts facts = segment[0]->facts;
   for (int i = 1; i < n; i++) {
     facts.first_step = least_i64(facts.first_step, segment[i]->facts.first_step);
@@ -387,9 +391,9 @@ struct status spikes_merge(struct spikes_file **segment, int n, const struct spi
   char *stored = provenance ? NULL : provenance_of(segment[0]);
   spikes_put_root(&out, provenance ? provenance : stored);
   mem_free(stored);
-  merge_spikes(segment, n, &out, &facts, packed, n_spikes);
+  merge_spikes(segment, n, &out, &facts, packed, &totals->recorded);
   spikes_put_facts(&out, &facts);
-  merge_counts(segment, n, &out, &facts);
+  totals->all = merge_counts(segment, n, &out, &facts);
   merge_potential(segment, n, &out);
   if (names) spikes_put_names(&out, names);
   h5_close(&out);

@@ -8,7 +8,8 @@
 #include <string.h>
 
 static const char potential_step[] = "/potential/step", potential_neuron[] = "/potential/node_ids",
-                  potential_value[] = "/potential/value", step_counts[] = "/step_counts";
+                  potential_value[] = "/potential/value", step_counts[] = "/step_counts",
+                  recorded_neurons[] = "/recorded";
 
 /* ---- writing ---- */
 
@@ -102,6 +103,8 @@ struct status spikes_write(const char *path, const struct spikes_facts *facts,
 
 void spikes_put_names(struct h5_file *file, const struct spikes_names *names) {
   h5_write_packed(file, "/body_id", F_U64, names->n, 1, names->body_id);
+  if (names->only_some)
+    h5_write_packed(file, recorded_neurons, F_U64, names->n_recorded, 1, names->recorded);
   if (names->name) h5_write_texts(file, "/name", names->n, names->name);
   if (!names->type_code) return;
   h5_write_packed(file, "/type", F_U32, names->n, 1, names->type_code);
@@ -118,13 +121,28 @@ struct status spikes_names_write(const char *path, const struct spikes_names *na
   return file_publish(tmp, path);
 }
 
-/* A name for each neuron, and types that are places in the list of labels. */
+/* The neurons that were recorded, where the file says so. False: not all of them was written. */
+static bool read_recorded(struct h5_file *file, struct spikes_names *names) {
+  struct h5_shape shape;
+  if (!h5_has(file, recorded_neurons)) return true;
+  if (!h5_shape(file, recorded_neurons, &shape) || !shape.whole) return false;
+  names->only_some = true, names->n_recorded = shape.n;
+  names->recorded = NEW(nodeid, shape.n);
+  h5_read(file, recorded_neurons, F_U64, 0, shape.n, names->recorded);
+  return true;
+}
+
+/* A name for each neuron, types that are places in the list of labels, recorded ones that ascend.
+ */
 static bool names_agree(const struct spikes_names *names) {
   int64_t n = 0;
   while (names->name && names->name[n]) n++;
   bool agree = !names->name || n == names->n;
   for (int64_t i = 0; names->type_code && i < names->n; i++)
     agree &= names->type_code[i] < (uint32_t)names->n_types;
+  for (int64_t i = 0; i < names->n_recorded; i++)
+    agree &=
+        names->recorded[i] > (i ? names->recorded[i - 1] : -1) && names->recorded[i] < names->n;
   return agree;
 }
 
@@ -153,18 +171,20 @@ struct status spikes_names_read(const char *path, struct spikes_names *names) {
     names->type = h5_read_texts(&file, "/type_label");
     while (names->type[names->n_types]) names->n_types++;
   }
+  const bool whole = read_recorded(&file, names);
   h5_close(&file);
-  if (names_agree(names)) return fine();
+  if (whole && names_agree(names)) return fine();
   spikes_names_free(names);
   return failure(EXIT_INPUT,
-                 "%s: the file is damaged: /name or /type does not fit /body_id and /type_label",
+                 "%s: the file is damaged: /name, /type or /recorded does not fit /body_id and "
+                 "/type_label",
                  path);
 }
 
 void spikes_names_free(struct spikes_names *names) {
   if (names->name) texts_free(names->name);
   if (names->type) texts_free(names->type);
-  mem_free(names->body_id), mem_free(names->type_code);
+  mem_free(names->body_id), mem_free(names->type_code), mem_free(names->recorded);
   *names = (struct spikes_names){0};
 }
 

@@ -12,6 +12,7 @@
  *                 i64 [records], u64 [neurons], i32 [records][neurons] (ours; one-dimensional for
  *                 one neuron): the exact state after update `step`
  *   /body_id, /name, /type, /type_label  merged file: what node ids mean (ours)
+ *   /recorded     u64 ascending node ids whose spikes were recorded; absent: all (ours)
  *
  * Spikes stand in one order: by step, then node id. Segments are deflated; in the merged file ids
  * and times are plain, for libsonata. Files are written as PATH.tmp, synced and renamed. All
@@ -45,7 +46,8 @@ struct spikes_segment {
   const int32_t *potential;   /* [n_records][n_recorded] */
 };
 
-/* What node ids mean. Pointers belong to the caller, or to spikes_names_read. */
+/* What node ids mean, and which of them were recorded. Pointers belong to the caller, or to
+ * spikes_names_read. */
 struct spikes_names {
   int64_t n;
   uint64_t *body_id; /* [n] */
@@ -53,6 +55,9 @@ struct spikes_names {
   int n_types;
   char **type;         /* [n_types] labels, or NULL */
   uint32_t *type_code; /* [n] or NULL */
+  bool only_some;      /* spikes were recorded of `recorded` only; else of all neurons */
+  int64_t n_recorded;
+  nodeid *recorded; /* [n_recorded] ascending, where only_some */
 };
 
 /* Write a segment. `provenance` is JSON text. EXIT_OUTPUT when it cannot. */
@@ -96,6 +101,11 @@ struct status spikes_verify(struct spikes_file *file);
  * was killed, leaves ragged ends: then *last is the last step that all ranks hold. */
 struct status spikes_complete(struct spikes_file *const *segment, int n, int64_t *last);
 
+struct spikes_totals {
+  int64_t recorded; /* spikes in the file */
+  int64_t all;      /* of all neurons, by the counts of each step */
+};
+
 /* Make a file look as if it ended with step `last`; one that ends before stays as it is. */
 void spikes_cut(struct spikes_file *file, int64_t last);
 
@@ -106,9 +116,9 @@ void spikes_sort(struct spikes_file **segment, int n);
  * wrote them. Memory: up to 4 MB for each rank that wrote, whatever the number of spikes. `names`
  * may be NULL, and so may `provenance`: then it is the first segment's. `packed`: node_ids and
  * timestamps are deflated too (about a tenth of the size), which h5py reads and libsonata's wheel
- * does not. The number of spikes goes to *n_spikes. */
+ * does not. */
 struct status spikes_merge(struct spikes_file **segment, int n, const struct spikes_names *names,
                            const char *provenance, bool packed, const char *path,
-                           int64_t *n_spikes);
+                           struct spikes_totals *totals);
 
 #endif

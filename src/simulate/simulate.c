@@ -214,8 +214,16 @@ static struct status write_neurons(const struct comm *comm, const struct simulat
   const struct neurons *n = &sim->neurons;
   char path[FILE_PATH];
   rundir_file(&sim->dir, "neurons.h5", path);
-  const struct spikes_names names = {n->n,          n->body_id,  n->name, n->type.n_labels,
-                                     n->type.label, n->type.code};
+  const struct selection *spikes = &sim->config.spikes;
+  const struct spikes_names names = {.n = n->n,
+                                     .body_id = n->body_id,
+                                     .name = n->name,
+                                     .n_types = n->type.n_labels,
+                                     .type = n->type.label,
+                                     .type_code = n->type.code,
+                                     .only_some = !sim->config.record_all,
+                                     .n_recorded = spikes->n,
+                                     .recorded = spikes->node};
   return agree(comm, sim->dir.leader ? spikes_names_write(path, &names) : fine());
 }
 
@@ -279,20 +287,25 @@ static void say_result(const struct simulation *sim, int64_t trial, const struct
   const double seconds =
       (double)(r->trace.last_step - r->trace.first_step + 1) * sim->config.dt_ms / 1000;
   const double rate = seconds > 0 && sim->neurons.n
-                          ? (double)r->trace.n_spikes / seconds / (double)sim->neurons.n
+                          ? (double)r->trace.n_fired / seconds / (double)sim->neurons.n
                           : 0;
   char name[64] = "", path[FILE_PATH];
   if (sim->trials > 1) snprintf(name, sizeof name, "trial_%lld/", (long long)trial);
   strcat(name, "spikes.h5");
   rundir_file(&sim->dir, name, path);
-  log_line("%s: %lld spikes in %.6g s of simulated time, %.4g Hz a neuron", path,
-           (long long)r->trace.n_spikes, seconds, rate);
+  char recorded[96] = "";
+  if (!sim->config.record_all)
+    snprintf(recorded, sizeof recorded, "; %lld of them recorded, those of %lld neurons",
+             (long long)r->trace.n_spikes, (long long)sim->config.spikes.n);
+  log_line("%s: %lld spikes in %.6g s of simulated time, %.4g Hz a neuron%s", path,
+           (long long)r->trace.n_fired, seconds, rate, recorded);
   if (!sim->job.json) return;
   json_t *facts = json_pack(
-      "{s:s, s:I, s:I, s:I, s:f, s:s, s:f, s:f, s:f, s:I}", "spikes_file", path, "trial",
-      (json_int_t)trial, "steps", (json_int_t)r->step, "spikes", (json_int_t)r->trace.n_spikes,
-      "rate_hz", rate, "spikes_digest", r->trace.spikes_digest, "seconds", r->seconds,
-      "steps_per_second", r->seconds > 0 ? (double)r->made / r->seconds : 0, "events_per_second",
+      "{s:s, s:I, s:I, s:I, s:I, s:f, s:s, s:f, s:f, s:f, s:I}", "spikes_file", path, "trial",
+      (json_int_t)trial, "steps", (json_int_t)r->step, "spikes", (json_int_t)r->trace.n_fired,
+      "spikes_recorded", (json_int_t)r->trace.n_spikes, "rate_hz", rate, "spikes_digest",
+      r->trace.spikes_digest, "seconds", r->seconds, "steps_per_second",
+      r->seconds > 0 ? (double)r->made / r->seconds : 0, "events_per_second",
       r->seconds > 0 ? (double)r->events / r->seconds : 0, "peak_bytes", (json_int_t)mem_peak());
   json_print(facts);
   json_decref(facts);

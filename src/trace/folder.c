@@ -158,11 +158,13 @@ static struct status merge_open(struct spikes_file **segment, int *n, const char
   cut_ragged(segment, n, last);
   TRY(make_path(path, dir, "spikes.h5"));
   TRY(read_names(dir, &names, &found));
+  struct spikes_totals totals = {0};
   struct status s =
-      spikes_merge(segment, *n, found ? &names : NULL, provenance, packed, path, &merged->n_spikes);
+      spikes_merge(segment, *n, found ? &names : NULL, provenance, packed, path, &totals);
   spikes_names_free(&names);
   if (!s.code) s = spikes_open(path, &file);
   if (s.code) return s;
+  merged->n_spikes = totals.recorded, merged->n_fired = totals.all;
   merged->first_step = spikes_facts(file)->first_step,
   merged->last_step = spikes_facts(file)->last_step;
   memcpy(merged->spikes_digest, spikes_facts(file)->spikes_digest, sizeof merged->spikes_digest);

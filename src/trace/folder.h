@@ -24,7 +24,9 @@ struct status trace_complete(const char *dir, struct spikes_file *const *segment
                              int64_t *last);
 
 struct trace_merged {
-  int64_t n_spikes, first_step, last_step;
+  int64_t n_spikes; /* recorded */
+  int64_t n_fired;  /* of all neurons */
+  int64_t first_step, last_step;
   char spikes_digest[DIGEST_TEXT];
 };
 

@@ -25,10 +25,23 @@ static int64_t *count_spikes(struct spikes_file *file) {
 
 struct tables {
   const struct spikes_names *names;
-  const int64_t *count;
+  const int64_t *count;    /* [n] spikes */
+  const uint8_t *recorded; /* [n] or NULL: all; the others are in no table */
   int64_t n;
   double seconds;
 };
+
+static bool is_recorded(const struct tables *t, int64_t i) {
+  return !t->recorded || t->recorded[i];
+}
+
+/* [n] flags, or NULL where all neurons were recorded. */
+static uint8_t *mark_recorded(const struct spikes_names *names) {
+  if (!names->only_some) return NULL;
+  uint8_t *recorded = NEW_ZERO(uint8_t, names->n + 1);
+  for (int64_t i = 0; i < names->n_recorded; i++) recorded[names->recorded[i]] = 1;
+  return recorded;
+}
 
 static const char *type_of(const struct spikes_names *names, int64_t i) {
   return names->type_code && names->type_code[i] < (uint32_t)names->n_types
@@ -43,6 +56,7 @@ static double rate(int64_t spikes, double seconds) {
 static void put_neurons(const struct tables *t, FILE *file) {
   fputs("node_id,body_id,type,spikes,rate_hz\n", file);
   for (int64_t i = 0; i < t->n; i++) {
+    if (!is_recorded(t, i)) continue;
     fprintf(file, "%lld,", (long long)i);
     if (t->names->name)
       csv_put(file, t->names->name[i]);
@@ -59,6 +73,7 @@ static void put_types(const struct tables *t, FILE *file) {
   const int n = t->names->n_types;
   int64_t *sum = NEW_ZERO(int64_t, 3 * (int64_t)n + 1);
   for (int64_t i = 0; n && i < t->n; i++) {
+    if (!is_recorded(t, i)) continue;
     int64_t *row = sum + 3 * (int64_t)t->names->type_code[i];
     row[0]++, row[1] += t->count[i] > 0, row[2] += t->count[i];
   }
@@ -85,13 +100,15 @@ static struct status write_table(const char *dir, const char *name, const struct
 
 static void summarise(const struct tables *t, struct trace_rates *rates) {
   *rates = (struct trace_rates){.n_neurons = t->n, .seconds = t->seconds};
+  rates->n_recorded = t->names->only_some ? t->names->n_recorded : t->n;
   int64_t highest = 0;
   for (int64_t i = 0; i < t->n; i++) {
     rates->n_active += t->count[i] > 0, rates->n_spikes += t->count[i];
     if (t->count[i] > highest) highest = t->count[i];
   }
   rates->n_types = t->names->n_types;
-  rates->mean_hz = t->n ? rate(rates->n_spikes, t->seconds) / (double)t->n : 0;
+  rates->mean_hz =
+      rates->n_recorded ? rate(rates->n_spikes, t->seconds) / (double)rates->n_recorded : 0;
   rates->highest_hz = rate(highest, t->seconds);
 }
 
@@ -121,12 +138,13 @@ struct status trace_rates(const char *dir, struct trace_rates *rates) {
   struct status s =
       read_names(path, facts.n_nodes, &names); /* first: so many neurons are in the file */
   int64_t *count = s.code ? NULL : count_spikes(file);
+  uint8_t *recorded = s.code ? NULL : mark_recorded(&names);
   spikes_close(file);
-  const struct tables t = {&names, count, facts.n_nodes,
+  const struct tables t = {&names, count, recorded, facts.n_nodes,
                            (double)(facts.last_step - facts.first_step + 1) * facts.dt_ms / 1000};
   if (!s.code) s = write_table(dir, "rates.csv", &t, put_neurons);
   if (!s.code) s = write_table(dir, "type_rates.csv", &t, put_types);
   if (!s.code) summarise(&t, rates);
-  spikes_names_free(&names), mem_free(count);
+  spikes_names_free(&names), mem_free(count), mem_free(recorded);
   return s;
 }

@@ -42,11 +42,11 @@ static struct status merge(const char *dir, json_t *facts) {
 static struct status rates(const char *dir, json_t *facts) {
   struct trace_rates r;
   TRY(trace_rates(dir, &r));
-  json_object_update_new(facts, json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:s}", "spikes",
-                                          (json_int_t)r.n_spikes, "neurons",
-                                          (json_int_t)r.n_neurons, "active", (json_int_t)r.n_active,
-                                          "seconds", r.seconds, "mean_hz", r.mean_hz, "highest_hz",
-                                          r.highest_hz, "table", "rates.csv, type_rates.csv"));
+  json_object_update_new(
+      facts, json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:s}", "spikes", (json_int_t)r.n_spikes,
+                       "neurons", (json_int_t)r.n_neurons, "recorded", (json_int_t)r.n_recorded,
+                       "active", (json_int_t)r.n_active, "seconds", r.seconds, "mean_hz", r.mean_hz,
+                       "highest_hz", r.highest_hz, "table", "rates.csv, type_rates.csv"));
   return fine();
 }
 

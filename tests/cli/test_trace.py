@@ -154,6 +154,51 @@ def test_rates():
     check(facts["active"] == (count > 0).sum() and np.isclose(facts["mean_hz"], count.mean() / seconds), facts)
 
 
+PARTLY = {"threshold": 10, "decay_shifts": [31],
+          "stimulus": [{"neurons": "all", "kind": "spikes", "steps": list(range(0, 100, 10))}]}
+
+
+def test_partly_recorded():
+    """Six neurons that all fire at 100 Hz: who was not recorded is in no table, and lowers no rate."""
+    graph = Net(6, [(i, (i + 1) % 6, 1, 1) for i in range(6)], list("AAAABB")).write()
+    for name, record, types in (("two", {"indices": [0, 4]}, {"A": (1, 100.0), "B": (1, 100.0)}),
+                                ("one", {"types": ["B"]}, {"B": (2, 100.0)}),
+                                ("none", {"indices": []}, {}),
+                                ("all", "all", {"A": (4, 100.0), "B": (2, 100.0)})):
+        config = dict(PARTLY, record={"spikes": record})
+        for n in (1, 3):
+            said = simulate(graph, config, 100, f"{name}{n}", n=n)
+            check(" 60 spikes in 0.1 s of simulated time, 100 Hz a neuron" in said, said)
+            n_recorded = sum(neurons for neurons, _ in types.values())
+            check(("; %d of them recorded, those of %d neurons" % (10 * n_recorded, n_recorded) in said) == (name != "all"), said)
+            code, out, err = run("trace", "rates", path(f"{name}{n}"), "--json")
+            check(code == 0, err)
+            rows = list(csv.DictReader(open(path(f"{name}{n}/rates.csv"), newline="")))
+            check(len(rows) == n_recorded and all(float(r["rate_hz"]) == 100 for r in rows), name, rows)
+            table = csv.DictReader(open(path(f"{name}{n}/type_rates.csv"), newline=""))
+            check({r["type"]: (int(r["neurons"]), float(r["rate_hz"])) for r in table} == types, name, types)
+            facts = json.loads(out)
+            check((facts["neurons"], facts["recorded"]) == (6, n_recorded), facts)
+            check(facts["mean_hz"] == (100 if n_recorded else 0), facts)
+    with h5py.File(path("two3/spikes.h5")) as file:
+        check(file["recorded"][:].tolist() == [0, 4], "node ids in the file")
+    with h5py.File(path("all1/spikes.h5")) as file:
+        check("recorded" not in file, "absent: all")
+
+
+def test_partly_recorded_trials():
+    graph = Net(6, [(0, 1, 1, 1)], list("AAAABB")).write()
+    config = write_json("partly.json", dict(PARTLY, record={"spikes": {"indices": [0, 4]}}))
+    code, out, err = run("simulate", graph, "--config", config, "--steps", 100, "--trials", 2, "--json",
+                         "--output", path("trials"))
+    check(code == 0, err)
+    for line in out.splitlines():
+        facts = json.loads(line)
+        check((facts["spikes"], facts["spikes_recorded"], round(facts["rate_hz"], 9)) == (60, 20, 100), facts)
+    code, out, err = run("trace", "rates", path("trials"), "--json")
+    check([json.loads(line)["mean_hz"] for line in out.splitlines()] == [100, 100], out, err)
+
+
 def test_wrong_words():
     check(run("trace", "melt", path("run"))[0] == 2, "an unknown action")
     check(run("trace", "merge", path("run"))[0] == 65, "no such folder")

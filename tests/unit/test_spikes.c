@@ -67,17 +67,19 @@ static void close_all(struct spikes_file **file, int n) {
 /* Merge, and hold the result against the rule. */
 static void check_merge(struct spikes_file **file, int n, int64_t last, char digest[DIGEST_TEXT]) {
   char path[200];
-  int64_t n_spikes, n_records, n_recorded, step[NODES * STEPS], count[STEPS], at = 0;
+  int64_t n_records, n_recorded, step[NODES * STEPS], count[STEPS], at = 0;
   nodeid node[NODES * STEPS];
   int32_t value[NODES * STEPS];
   struct spikes_file *merged;
+  struct spikes_totals totals;
   snprintf(path, sizeof path, "%s/merged.h5", base);
-  CHECK_FINE(spikes_merge(file, n, NULL, NULL, n % 2, path, &n_spikes));
+  CHECK_FINE(spikes_merge(file, n, NULL, NULL, n % 2, path, &totals));
   CHECK_FINE(spikes_open(path, &merged));
   CHECK_FINE(spikes_verify(merged));
   CHECK_EQ(spikes_facts(merged)->last_step, last);
-  CHECK_EQ(spikes_number(merged), n_spikes);
-  spikes_read(merged, 0, n_spikes, step, node);
+  CHECK_EQ(spikes_number(merged), totals.recorded);
+  CHECK_EQ(totals.all, totals.recorded);
+  spikes_read(merged, 0, totals.recorded, step, node);
   spikes_counts(merged, 0, last + 1, count);
   spikes_potential_shape(merged, &n_records, &n_recorded);
   CHECK_EQ(n_records, last / EVERY + 1);
@@ -94,7 +96,7 @@ static void check_merge(struct spikes_file **file, int n, int64_t last, char dig
     for (nodeid i = 0; t % EVERY == 0 && i < 10; i++)
       CHECK_EQ(value[t / EVERY * 10 + i], potential(t, i));
   }
-  CHECK_EQ(at, n_spikes);
+  CHECK_EQ(at, totals.recorded);
   memcpy(digest, spikes_facts(merged)->spikes_digest, DIGEST_TEXT);
   spikes_close(merged);
 }
@@ -148,7 +150,8 @@ static void test_names(void) {
   char path[200], *type[] = {"", "A"};
   uint64_t ids[3] = {5, 6, 18446744073709551615u};
   uint32_t code[3] = {1, 0, 1};
-  const struct spikes_names names = {3, ids, NULL, 2, type, code};
+  nodeid recorded[3] = {0, 2, 3};
+  struct spikes_names names = {3, ids, NULL, 2, type, code, false, 0, NULL};
   struct spikes_names back;
   snprintf(path, sizeof path, "%s/names.h5", base);
   CHECK_FINE(spikes_names_write(path, &names));
@@ -156,7 +159,18 @@ static void test_names(void) {
   CHECK(back.n == 3 && back.body_id[2] == ids[2] && back.n_types == 2 && !back.name &&
         back.type_code[2] == 1);
   CHECK_TEXT(back.type[1], "A");
+  CHECK(!back.only_some);
   spikes_names_free(&back);
+  names.only_some = true, names.recorded = recorded;
+  for (names.n_recorded = 0; names.n_recorded < 3; names.n_recorded++) { /* none is not all */
+    CHECK_FINE(spikes_names_write(path, &names));
+    CHECK_FINE(spikes_names_read(path, &back));
+    CHECK(back.only_some && back.n_recorded == names.n_recorded);
+    for (int i = 0; i < back.n_recorded; i++) CHECK_EQ(back.recorded[i], recorded[i]);
+    spikes_names_free(&back);
+  }
+  CHECK_FINE(spikes_names_write(path, &names)); /* node 3 of 3 */
+  CHECK_EQ(spikes_names_read(path, &back).code, EXIT_INPUT);
   struct spikes_file *none;
   CHECK_EQ(spikes_open(path, &none).code, EXIT_INPUT); /* not spikes */
 }
