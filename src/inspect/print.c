@@ -1,21 +1,11 @@
-/* JSON facts as lines for people. */
+/* Prints JSON facts as lines for people. */
 #include "inspect.h"
+#include "core/units.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { INDENT = 2, NAME_WIDTH = 18, LIST_SHOWN = 12 };
-
-static void print_integer(json_int_t value) {
-  char digits[32];
-  const int n =
-      snprintf(digits, sizeof digits, "%lld", value < 0 ? -(long long)value : (long long)value);
-  if (value < 0) putchar('-');
-  for (int i = 0; i < n; i++) {
-    if (i && (n - i) % 3 == 0) putchar(',');
-    putchar(digits[i]);
-  }
-}
 
 /* Ids are names, not amounts: no separators. */
 static bool is_id(const char *name) {
@@ -31,7 +21,7 @@ static void print_scalar(const char *name, const json_t *value) {
   else if (json_is_integer(value) && is_id(name))
     printf("%lld", (long long)json_integer_value(value));
   else if (json_is_integer(value))
-    print_integer(json_integer_value(value));
+    printf("%s", units_count(json_integer_value(value), (char[UNITS_TEXT]){0}));
   else if (json_is_real(value))
     printf("%.6g", json_real_value(value));
   else

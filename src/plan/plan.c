@@ -1,4 +1,4 @@
-/* fascicle plan: what a job takes, before it is started or its machine exists. */
+/* fascicle plan: says what a job takes, before it is started or its machine exists. */
 #include "plan.h"
 #include "kernels/interface/backends.h"
 #include "simulate/record.h"
@@ -212,7 +212,11 @@ static struct status plan(const struct comm *alone, struct plan_request *r) {
   TRY(plan_request_machine(r));
   TRY(plan_request_config(r, &config));
   TRY(choose(alone, r, &config, &a));
-  plan_answer_print(r, &a);
+  a.steps = r->steps              ? r->steps
+            : plan_trains(r)      ? config.train_steps
+            : 1000 / r->dt_ms < 1 ? 1
+                                  : (int64_t)(1000 / r->dt_ms + 0.5);
+  plan_answer_print(r, &a, plan_fits(r, &a));
   struct status s = plan_fits(r, &a) ? fine() : refuse(alone, r, &config, &a);
   plan_graph_free(&a.graph);
   return s;

@@ -11,7 +11,9 @@ struct plan_request {
   const char *path, *kind, *config, *device, *machine_file, *residency, *transport;
   struct texts set;
   int64_t ranks, parts, per_host, nodes, edges, min_delay, threads, vocabulary, characters;
+  int64_t steps; /* of the whole run; 0: not said */
   double memory_gib, active, far_edges;
+  double dt_ms;                           /* simulate: of a step */
   double nvlink_rate, network_rate;       /* GB/s; 0: the machine's */
   double nvlink_latency, network_latency; /* microseconds; below 0: the machine's */
   bool as_json;
@@ -31,6 +33,7 @@ struct plan_answer {
   bool streamed;     /* edges stay in the file, or in host memory beside a GPU */
   bool streamable;   /* they could */
   double host_edges; /* the share of them that a GPU does not keep */
+  int64_t steps;     /* of the whole run: asked for, else train_steps, else 1 s of simulated time */
 };
 
 struct plan_request plan_request_defaults(void);
@@ -48,7 +51,8 @@ bool plan_on_gpu(const struct plan_request *request);
 /* Does a rank have the memory, and can it count its rows and edges? */
 bool plan_fits(const struct plan_request *request, const struct plan_answer *answer);
 
-/* On stdout: a table, or one JSON object with --json. */
-void plan_answer_print(const struct plan_request *request, const struct plan_answer *answer);
+/* On stdout: a table, or one JSON object with --json. `fits`: by plan_fits. */
+void plan_answer_print(const struct plan_request *request, const struct plan_answer *answer,
+                       bool fits);
 
 #endif

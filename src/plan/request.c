@@ -1,4 +1,4 @@
-/* What `fascicle plan` is asked: words, machine, configuration. */
+/* Reads what `fascicle plan` is asked: words, machine, configuration. */
 #include "plan.h"
 
 #include <string.h>
@@ -8,9 +8,9 @@ static const struct usage usage = {
     .operands = "[graph.h5]",
     .most = 1,
     .about =
-        "Bytes of a rank by item, bytes that travel in a step, predicted time of a step, and the "
-        "grid "
-        "that fits, for a graph file or for one that does not exist yet (--nodes, --edges: sources "
+        "Bytes of a rank by item, bytes that travel in a step, predicted time of a step and of the "
+        "whole run, and the grid that fits, for a graph file or for one that does not exist yet "
+        "(--nodes, --edges: sources "
         "at "
         "random, so the halo is at its largest). A job that does not fit ends with code 2 and the "
         "smallest change that would, after the same table.\n\n"
@@ -36,6 +36,7 @@ struct plan_request plan_request_defaults(void) {
                                .vocabulary = 65,
                                .characters = 1115394,
                                .active = 0.01,
+                               .dt_ms = 1,
                                .far_edges = -1,
                                .min_delay = 1,
                                .nvlink_latency = -1,
@@ -90,6 +91,11 @@ struct status plan_request_parse(int argc, char **argv, struct plan_request *r) 
        1 << 20},
       {"characters", OPTION_INT, "N", "characters of the text (1115394)", &r->characters, 1,
        INT64_MAX},
+      {"steps", OPTION_INT, "N",
+       "of the whole run (train: train_steps; simulate: one second of simulated time)", &r->steps,
+       1, INT64_MAX},
+      {"dt-ms", OPTION_REAL, "MS", "simulate: the time that a step stands for (1)", &r->dt_ms, 0,
+       0},
       {"active", OPTION_REAL, "SHARE", "simulate: neurons that fire in a step (0.01)", &r->active,
        0, 0},
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r->as_json, 0, 0}};
@@ -106,6 +112,7 @@ struct status plan_request_parse(int argc, char **argv, struct plan_request *r) 
                    r->far_edges);
   if (r->path && (r->nodes || r->edges >= 0))
     return failure(EXIT_USAGE, "plan: a graph file and --nodes exclude each other");
+  if (!(r->dt_ms > 0)) return failure(EXIT_USAGE, "plan: --dt-ms %g: it must be above 0", r->dt_ms);
   if (r->parts && r->ranks % r->parts)
     return failure(EXIT_USAGE, "--parts %lld: it must divide --ranks %lld", (long long)r->parts,
                    (long long)r->ranks);

@@ -84,6 +84,19 @@ with tempfile.TemporaryDirectory() as work:
                         f"n_input={nodes // 20}", "--set", f"n_output={nodes // 10}")
         near(facts["total_bytes"], peak)
         assert facts["host_total_bytes"] > 28 * edges
+    # The whole run: train_steps of the configuration, --steps, or a second of simulated time.
+    facts, _ = plan("--nodes", 5000, "--edges", 500000, "--job", "train", "--set", "train_steps=700")
+    assert facts["steps"] == 700 and abs(facts["run_seconds"] - 700 * facts["step_seconds"]) < 1e-9 and "real_time_factor" not in facts
+    for words, steps, dt in (([], 1000, 1), (["--dt-ms", 0.1], 10000, 0.1), (["--steps", 50, "--dt-ms", 0.5], 50, 0.5)):
+        facts, _ = plan(*gpu, *words)
+        assert facts["steps"] == steps and abs(facts["run_seconds"] / (steps * facts["step_seconds"]) - 1) < 1e-9, facts
+        assert abs(facts["real_time_factor"] * dt / 1000 / facts["step_seconds"] - 1) < 1e-9, facts
+    facts, _ = plan(*gpu, "--dt-ms", 0.1)
+    text = run(1, "plan", *gpu, "--dt-ms", 0.1).stdout
+    assert "211,577 neurons, 24,678,466 edges" in text and "the run: 10,000 steps take" in text and "for 1.00 s of simulated time" in text, text
+    shown = float(text.split(" times as fast as real time")[0].split()[-1])
+    assert abs(shown * facts["real_time_factor"] - 1) < 0.01 and "edges by source" in text and "188 MiB" in text, text
+    assert "above 0" in run(1, "plan", *gpu, "--dt-ms", 0, code=2).stderr
     # The fewest parts that fit, the rest replicas.
     facts, _ = plan("--nodes", 5000, "--edges", 500000, "--job", "train", "--ranks", 4, "--memory", 8)
     assert (facts["parts"], facts["replicas"]) == (1, 4)

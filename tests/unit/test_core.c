@@ -6,6 +6,7 @@
 #include "core/mem.h"
 #include "core/numbers.h"
 #include "core/rng.h"
+#include "core/units.h"
 #include "core/words.h"
 #include "partition/rows.h"
 
@@ -189,6 +190,28 @@ static void test_words(void) {
   CHECK_EQ(word_distance("output", "output", 6), 0);
 }
 
+static void test_units(void) {
+  char text[UNITS_TEXT];
+  CHECK_TEXT(units_count(0, text), "0");
+  CHECK_TEXT(units_count(-1234567, text), "-1,234,567");
+  CHECK_TEXT(units_count(INT64_MIN + 1, text), "-9,223,372,036,854,775,807");
+  CHECK_TEXT(units_bytes(0, text), "0 bytes");
+  CHECK_TEXT(units_bytes(999, text), "999 bytes");
+  CHECK_TEXT(units_bytes(1000, text), "1.00 kB");
+  CHECK_TEXT(units_bytes(999999, text), "1.00 MB");
+  CHECK_TEXT(units_bytes(436694928, text), "437 MB");
+  CHECK_TEXT(units_bytes(99960000, text), "100 MB");
+  CHECK_TEXT(units_bytes(9999000000, text), "10.0 GB");
+  CHECK_TEXT(units_memory(1023, text), "1023 bytes");
+  CHECK_TEXT(units_memory((int64_t)3 << 29, text), "1.50 GiB");
+  CHECK_TEXT(units_time(0.05319, text), "53.2 ms");
+  CHECK_TEXT(units_time(1.29e-7, text), "129 ns");
+  CHECK_TEXT(units_time(59.99, text), "1.00 min");
+  CHECK_TEXT(units_time(5400, text), "1.50 h");
+  CHECK_TEXT(units_time(86400 * 12.5, text), "12.5 days");
+  CHECK_TEXT(units_time(0, text), "0 ns");
+}
+
 static void test_rows(void) {
   const eidx row_ptr[] = {0, 9, 9, 9, 10, 12};
   gidx first[8];
@@ -224,6 +247,7 @@ int main(int argc, char **argv) {
   test_json();
   test_set();
   test_words();
+  test_units();
   test_rows();
   return test_end();
 }
