@@ -1,6 +1,7 @@
-/* Bytes of a rank, item by item. Each item says which arrays it stands for; tests hold the sums
- * against measured peaks. */
+/* Counts the bytes of a rank, item by item. Each item says which arrays it stands for; tests hold
+ * the sums against measured peaks. */
 #include "kernels/interface/backends.h"
+#include "contract/lif.h"
 #include "contract/lif_launch.h"
 #include "contract/lif_pace.h"
 #include "core/log.h"
@@ -13,28 +14,44 @@ static void add(struct plan_memory *m, const char *name, int64_t bytes) {
   m->total += bytes;
 }
 
-/* What does not depend on where the edges are. `loading`: bytes held only
- * until the net is there. */
+/* n of them, in bytes. */
+#define BYTES(type, n) ((int64_t)sizeof(type) * (n))
+
+/* A potential and a refractory counter. */
+enum { STATE_BYTES = sizeof(int32_t) + sizeof(uint16_t) };
+
+static int64_t sum_bytes(bool wide) {
+  return wide ? sizeof(int64_t) : sizeof(int32_t);
+}
+
+/* What does not depend on where the edges are. `loading`: bytes held only until the net is there.
+ */
 static void add_neurons(struct plan_memory *m, const struct plan_graph *g,
                         const struct plan_share *s, int64_t recorded, int64_t loading) {
-  const int64_t n = g->n_nodes, own = s->n_own, slots = g->max_delay;
-  add(m, "neuron table", 8 * n + 4 * n + 8 * own); /* body ids, types, ids of own rows */
-  add(m, "potential and counter", 6 * own);
-  add(m, "delay ring", slots * (g->wide ? 8 : 4) * own);
-  const int64_t moving = 6 * own + 8 * slots * own + 12 * own; /* a checkpoint's state in and out */
+  const int64_t n = g->n_nodes, own = s->n_own, ring = g->max_delay * own;
+  const int64_t state = STATE_BYTES * own;
+  add(m, "neuron table", /* body ids, codes of types, ids of own rows */
+      BYTES(uint64_t, n) + BYTES(uint32_t, n) + BYTES(nodeid, own));
+  add(m, "potential and counter", state);
+  add(m, "delay ring", sum_bytes(g->wide) * ring);
+  /* A checkpoint's state on its way, its sums in 64 bits, by node id. */
+  const int64_t moving = state + BYTES(int64_t, ring) + BYTES(nodeid, own) + BYTES(uint32_t, own);
   add(m, "recorded spikes", recorded);
   add(m, "loading or checkpoint, whichever is larger",
-      most_i64(loading - 6 * own - slots * 4 * own, moving));
+      most_i64(loading - state - BYTES(int32_t, ring), moving));
 }
 
 struct plan_memory plan_simulate_memory(const struct plan_graph *g, const struct plan_share *s,
                                         int64_t recorded) {
-  const int64_t n = g->n_nodes, own = s->n_own, slice = 1 << 20;
+  enum { SLICE = 1 << 20 }; /* edges read at a time */
+  const int64_t n = g->n_nodes, own = s->n_own;
+  const int64_t slices =
+      BYTES(uint32_t, SLICE) + BYTES(int16_t, SLICE) + BYTES(uint16_t, SLICE); /* of a file */
   struct plan_memory m = {0};
-  add(&m, "edges by source", 8 * (s->near + s->far)); /* target, weight, delay */
-  add(&m, "offsets by source", 8 * (n + 2));          /* of every neuron anywhere */
-  add_neurons(&m, g, s, recorded,
-              4 * n + 8 * slice + 8 * own); /* row_of_node, three slices, row_ptr */
+  add(&m, "edges by source", BYTES(struct lif_edge, s->near + s->far));
+  add(&m, "offsets by source", BYTES(eidx, n + 2)); /* of every neuron anywhere */
+  add_neurons(&m, g, s, recorded,                   /* row_of_node and row_ptr beside the slices */
+              BYTES(uint32_t, n) + slices + BYTES(eidx, own));
   return m;
 }
 
@@ -43,17 +60,18 @@ struct plan_memory plan_streamed_memory(const struct plan_graph *g, const struct
   const int64_t n = g->n_nodes, own = s->n_own;
   struct plan_memory m = {0};
   add(&m, "edges held at a time", held);
-  add(&m, "offsets by source",
-      8 * (n + 1) + 16 * n); /* of every neuron anywhere: in the file, among those held */
-  add(&m, "in-edges of own rows", 8 * (own + 1)); /* numbers: threads share the work by them */
-  add_neurons(&m, g, s, recorded, 5 * n);         /* node_of_row, and a check of it */
+  add(&m, "offsets by source", /* of every neuron anywhere: in the file, and where held, how many */
+      BYTES(eidx, n + 1) + 2 * BYTES(int64_t, n));
+  add(&m, "in-edges of own rows", BYTES(eidx, own + 1)); /* by which threads share the work */
+  add_neurons(&m, g, s, recorded,                        /* node_of_row, and a check of it */
+              BYTES(uint32_t, n) + BYTES(uint8_t, n));
   return m;
 }
 
 int64_t plan_held(const struct plan_graph *g, const struct plan_share *s, int64_t recorded,
                   int64_t limit) {
   const int64_t left = limit - plan_streamed_memory(g, s, recorded, 0).total;
-  const int64_t all = 8 * (s->near + s->far) + PLAN_LEAST_HELD;
+  const int64_t all = BYTES(struct lif_edge, s->near + s->far) + PLAN_LEAST_HELD;
   return most_i64(left < all ? left : all, PLAN_LEAST_HELD);
 }
 
@@ -109,7 +127,8 @@ static void add_recurrence(struct plan_memory *m, const struct backend *backend,
                                     .n_in = net.n_in,
                                     .n_out = net.n_out,
                                     .adds_bias = true};
-  const int64_t k = (int64_t)t->shape.steps * t->shape.microsteps, row = 4ll * t->shape.batch;
+  const int64_t k = (int64_t)t->shape.steps * t->shape.microsteps;
+  const int64_t row = BYTES(float, t->shape.batch);
   const int64_t states = (k + 1) * own * row, halo_states = (k + 1) * halo * row;
   add(m, "saved states, own rows", states);
   add(m, "saved states, halo rows", halo_states);
@@ -122,9 +141,14 @@ static void add_recurrence(struct plan_memory *m, const struct backend *backend,
 static void add_reading(struct plan_memory *m, const struct plan_graph *g,
                         const struct plan_share *s, const struct plan_training *t) {
   const int64_t edges = s->near + s->far, own = s->n_own;
-  add(m, "graph by target, places in the file", (4 + 8) * edges + 16 * (own + 1) + 12 * s->n_halo);
-  add(m, "neuron tables", (4 + 8) * g->n_nodes + 12 * own);
-  add(m, "text and window", 4 * t->characters + 8ll * t->shape.batch * t->shape.steps);
+  add(m, "graph by target, places in the file", /* struct graph, and what its halo sends */
+      BYTES(lidx, edges) + BYTES(eidx, edges) + 2 * BYTES(eidx, own + 1) + BYTES(gidx, s->n_halo) +
+          BYTES(lidx, s->n_halo));
+  add(m, "neuron tables", /* order and degrees of all; node and first edge of own rows */
+      BYTES(uint32_t, g->n_nodes) + 2 * BYTES(int32_t, g->n_nodes) + BYTES(uint32_t, own) +
+          BYTES(eidx, own));
+  add(m, "text and window", /* tokens; inputs and targets */
+      BYTES(int32_t, t->characters) + 2 * BYTES(int32_t, t->shape.batch) * t->shape.steps);
 }
 
 struct plan_memory plan_train_memory(const struct backend *backend, const struct plan_graph *g,
@@ -132,7 +156,7 @@ struct plan_memory plan_train_memory(const struct backend *backend, const struct
   struct plan_memory m = {0};
   add_recurrence(&m, backend, g, s, t);
   add_reading(&m, g, s, t);
-  add(&m, "a checkpoint's array on its way", 8 * (s->near + s->far));
+  add(&m, "a checkpoint's array on its way", 2 * BYTES(float, s->near + s->far));
   return m;
 }
 
