@@ -88,6 +88,12 @@ static bool feather_looks_numeric(const struct table *t, int column) {
   return type == ARROW_INT || type == ARROW_FLOAT;
 }
 
+static bool feather_may_label(const struct table *t, int column) {
+  const struct feather *x = t->state;
+  return arrow_is_text(x->file.schema.column[column].value.type) &&
+         !arrow_unreadable(&x->file.schema.column[column], TABLE_TEXT);
+}
+
 /* ---- choosing ---- */
 
 static const struct arrow_dictionary *find_dictionary(const struct feather *x, int64_t id) {
@@ -325,4 +331,5 @@ static void feather_close(struct table *t) {
 }
 
 const struct table_reader feather_reader = {feather_recognises, feather_open, feather_looks_numeric,
-                                            feather_select,     feather_next, feather_close};
+                                            feather_select,     feather_next, feather_close,
+                                            feather_may_label};

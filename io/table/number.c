@@ -80,9 +80,65 @@ const char *span_count(struct span s, int64_t *count) {
   if (!read_double(s, &d)) return "a whole number is wanted";
   if (d >= EXACT || d <= -EXACT) return "the number was written as a double and is above 2^53";
   *count = (int64_t)d;
-  return (double)*count == d
-             ? NULL
-             : "a whole number is wanted, not a fraction; multiply the column first";
+  return (double)*count == d ? NULL
+                             : "a whole number is wanted, not a fraction; --scale makes whole "
+                               "impulses of fractions";
+}
+
+/* A decimal number taken apart: its digits without the point, and how many of them lie before it,
+ * exponent included. */
+struct digits {
+  int n;
+  int8_t digit[64];
+  int64_t before;
+};
+
+/* `s` is a number for read_double; false when its exponent is none of 64 bits. */
+static bool take_apart(struct span s, struct digits *d) {
+  int64_t exponent = 0;
+  bool point = false;
+  *d = (struct digits){0};
+  for (int64_t i = *s.at == '-' || *s.at == '+'; i < s.n; i++) {
+    if (s.at[i] == 'e' || s.at[i] == 'E') {
+      const int64_t from = i + 1 + (s.at[i + 1] == '+');
+      if (span_count((struct span){s.at + from, s.n - from}, &exponent)) return false;
+      break;
+    }
+    if (s.at[i] == '.')
+      point = true;
+    else
+      d->digit[d->n++] = (int8_t)(s.at[i] - '0'), d->before += !point;
+  }
+  return !__builtin_add_overflow(d->before, exponent, &d->before);
+}
+
+/* The first `kept` digits as a number, the others rounded half to even; false when it is too large.
+ */
+static bool round_digits(const struct digits *d, int64_t kept, int64_t *units) {
+  enum { NEVER_FITS = 128 };
+  if (kept > NEVER_FITS) kept = NEVER_FITS;
+  *units = 0;
+  for (int64_t i = 0; i < kept; i++)
+    if (__builtin_mul_overflow(*units, 10, units) ||
+        __builtin_add_overflow(*units, i < d->n ? d->digit[i] : 0, units))
+      return false;
+  if (kept < 0 || kept >= d->n || d->digit[kept] < 5) return true;
+  bool above = d->digit[kept] > 5;
+  for (int64_t i = kept + 1; i < d->n; i++) above |= d->digit[i] > 0;
+  return !(above || *units % 2) || !__builtin_add_overflow(*units, 1, units);
+}
+
+const char *span_decimal(struct span s, int places, int64_t *units) {
+  struct digits digits;
+  double any;
+  s = span_trim(s);
+  if (!s.n) return "the value is missing";
+  if (!read_double(s, &any)) return "a number is wanted";
+  if (!take_apart(s, &digits) || digits.before > INT64_MAX - places ||
+      !round_digits(&digits, digits.before + places, units))
+    return "the number does not fit 64 bits";
+  if (*s.at == '-') *units = -*units;
+  return NULL;
 }
 
 const char *span_text(struct span s) {

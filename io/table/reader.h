@@ -13,12 +13,12 @@ struct table {
   int n_columns;
   char **name; /* [n_columns] */
   char **type; /* [n_columns] or NULL: all "text" */
-  bool has_header;
+  bool has_header, header_guessed;
   int n_wants; /* -1 before table_select */
   struct table_want *wants;
   int64_t done;
   int share, n_shares; /* 1: all of it */
-  const char *delimiter_option;
+  const char *delimiter_option, *header_option;
 };
 
 struct table_reader {
@@ -33,25 +33,12 @@ struct table_reader {
   /* Sets facts.sha256 before it returns n = 0; facts.rows is kept by io/table/table.c. */
   struct status (*next)(struct table *table, struct table_batch *batch);
   void (*close)(struct table *table); /* accepts a state that open left half made */
+  bool (*may_label)(const struct table *table, int column); /* NULL: every column may */
 };
 
 extern const struct table_reader text_reader, feather_reader;
 
-/* ---- numbers written as text ---- */
-
-/* True when strtod would take all of it as decimal (blanks around are fine). */
-bool span_is_number(struct span s);
-/* NULL when fine, else what is wrong, such as "a whole number is wanted". */
-const char *span_id(struct span s, uint64_t *id);
-const char *span_count(struct span s, int64_t *count);
-
-/* ---- text ---- */
-
 /* NULL when it is UTF-8 without zero bytes, else what is wrong. */
 const char *span_text(struct span s);
-
-/* A value for a message: at most 60 bytes, a tab as \t, other control bytes as '?', what is not
- * UTF-8 as \xE9, in quotes. Rotating static buffers. */
-const char *span_shown(struct span s);
 
 #endif

@@ -15,24 +15,35 @@
 static const struct table_reader *const readers[] = {&feather_reader, &text_reader};
 enum { N_READERS = sizeof readers / sizeof *readers, HEAD = 64 };
 
+/* What is wrong with a file, and the line that prepares it. */
+#define IMPORT "python3 jobs/import.py FILE --output edges.csv makes a table of it"
+
 /* Formats that people pass by mistake, by their first bytes. */
 static const struct {
   const char *magic;
   int n;
   const char *what;
 } others[] = {
-    {"PAR1", 4, "a Parquet file; write it as Feather (pyarrow.feather.write_feather) or CSV"},
+    {"PAR1", 4, "a Parquet file; " IMPORT},
     {"FEA1", 4,
      "a Feather version 1 file; write it again as version 2 (pyarrow.feather.write_feather)"},
-    {"\x1f\x8b", 2, "compressed by gzip; unpack it first (gunzip)"},
-    {"\x28\xb5\x2f\xfd", 4, "compressed by zstd; unpack it first (unzstd)"},
+    {"\x1f\x8b", 2, "compressed by gzip; unpack it first (gunzip -k FILE); " IMPORT " too"},
+    {"\x28\xb5\x2f\xfd", 4, "compressed by zstd; unpack it first (unzstd FILE)"},
+    {"BZh", 3, "compressed by bzip2; unpack it first (bunzip2 -k FILE)"},
     {"\xfd"
      "7zXZ",
-     5, "compressed by xz; unpack it first (unxz)"},
-    {"PK\x03\x04", 4, "a zip archive (or a spreadsheet); unpack it, or export it as CSV"},
-    {"\x89HDF", 4, "an HDF5 file, not a table"},
-    {"\xff\xfe", 2, "UTF-16 text; write it as UTF-8"},
-    {"\xfe\xff", 2, "UTF-16 text; write it as UTF-8"},
+     5, "compressed by xz; unpack it first (unxz -k FILE)"},
+    {"PK\x03\x04", 4,
+     "a zip archive, such as .npz of SciPy or a spreadsheet; of an .npz " IMPORT
+     "; unpack others, or export them as CSV"},
+    {"\x93NUMPY", 6, "an array of NumPy (.npy); " IMPORT},
+    {"%%MatrixMarket", 14, "a matrix in MatrixMarket form; " IMPORT},
+    {"<?xml", 5, "XML, such as GraphML; of GraphML " IMPORT},
+    {"<graphml", 8, "GraphML; " IMPORT},
+    {"{", 1, "JSON; write its edges as CSV: pre,post,weight"},
+    {"\x89HDF", 4, "an HDF5 file, not a table; of SONATA edges " IMPORT},
+    {"\xff\xfe", 2, "UTF-16 text; write it as UTF-8 (iconv -f UTF-16 -t UTF-8)"},
+    {"\xfe\xff", 2, "UTF-16 text; write it as UTF-8 (iconv -f UTF-16 -t UTF-8)"},
 };
 
 static struct status open_file(struct table *t, char head[HEAD], int64_t *n) {
@@ -48,12 +59,19 @@ static struct status open_file(struct table *t, char head[HEAD], int64_t *n) {
   return *n ? fine() : failure(EXIT_INPUT, "%s: the file is empty (0 bytes)", t->path);
 }
 
-static struct status find_reader(struct table *t, const char *head, int64_t n) {
+static struct status find_reader(struct table *t, const struct table_format *format,
+                                 const char *head, int64_t n) {
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (n >= others[i].n && !memcmp(head, others[i].magic, (size_t)others[i].n))
       return failure(EXIT_INPUT, "%s: this is %s", t->path, others[i].what);
   for (int i = 0; i < N_READERS && !t->reader; i++)
     if (readers[i]->recognises(head, n)) t->reader = readers[i];
+  if (t->reader == &text_reader && (*head == '#' || *head == '%') &&
+      (!format->header || !strcmp(format->header, "auto")))
+    return failure(EXIT_INPUT,
+                   "%s: its first line is a comment, '%c ..'; grep -v '^[#%%]' FILE > edges.txt "
+                   "leaves such lines out (if it is the header: %s yes)",
+                   t->path, *head, t->header_option);
   if (t->reader) return fine();
   return failure(EXIT_INPUT, "%s: neither delimited text nor Feather (Arrow IPC)", t->path);
 }
@@ -74,7 +92,7 @@ static struct status open_table(struct table *t, const struct table_format *form
   char head[HEAD];
   int64_t n = 0;
   TRY(open_file(t, head, &n));
-  TRY(find_reader(t, head, n));
+  TRY(find_reader(t, format, head, n));
   TRY(t->reader->open(t, format));
   return check_names(t);
 }
@@ -86,6 +104,7 @@ struct status table_open(const char *path, const struct table_format *format,
   *t = (struct table){.path = mem_string(path), .fd = -1, .n_wants = -1, .n_shares = 1};
   if (!format) format = &plain;
   t->delimiter_option = format->delimiter_option ? format->delimiter_option : "--delimiter";
+  t->header_option = format->header_option ? format->header_option : "--header";
   const struct status s = open_table(t, format);
   if (s.code) table_close(t), t = NULL;
   *table = t;
@@ -124,14 +143,28 @@ bool table_has_header(const struct table *t) {
   return t->has_header;
 }
 
-int table_find(const struct table *t, const char *name) {
-  int found = -1;
-  for (int i = 0; i < t->n_columns; i++)
-    if (!strcmp(t->name[i], name)) found = found == -1 ? i : -2;
-  if (found != -1) return found;
+bool table_header_guessed(const struct table *t) {
+  return t->header_guessed;
+}
+
+const char *table_header_option(const struct table *t) {
+  return t->header_option;
+}
+
+int table_position(const struct table *t, const char *text) {
+  text += *text == '#';
   char *end;
-  const long position = isdigit((unsigned char)*name) ? strtol(name, &end, 10) : 0;
-  return position >= 1 && position <= t->n_columns && !*end ? (int)position - 1 : -1;
+  const long position = isdigit((unsigned char)*text) ? strtol(text, &end, 10) : 0;
+  return position >= 1 && position <= t->n_columns && !*end ? (int)position - 1 : COLUMN_NONE;
+}
+
+int table_find(const struct table *t, const char *name) {
+  const int position = table_position(t, name);
+  int found = COLUMN_NONE;
+  for (int i = 0; i < t->n_columns; i++)
+    if (!strcmp(t->name[i], name)) found = found == COLUMN_NONE ? i : COLUMN_REPEATED;
+  if (found == COLUMN_NONE) return position;
+  return position == COLUMN_NONE || position == found ? found : COLUMN_UNCLEAR;
 }
 
 static void list_columns(const struct table *t, char *list, size_t size) {
@@ -144,18 +177,31 @@ static void list_columns(const struct table *t, char *list, size_t size) {
   }
 }
 
+static bool names_hold_number(const struct table *t) {
+  for (int i = 0; i < t->n_columns; i++)
+    if (span_is_number((struct span){t->name[i], (int64_t)strlen(t->name[i])})) return true;
+  return false;
+}
+
 struct status table_no_column(const struct table *t, const char *wanted, const char *remedy) {
   char list[600], hint[200] = "";
   list_columns(t, list, sizeof list);
   if (t->n_columns == 1 && !t->type)
     snprintf(hint, sizeof hint, "; only one column was found: is another delimiter meant? See %s",
              t->delimiter_option);
+  else if (t->header_guessed && names_hold_number(t))
+    snprintf(hint, sizeof hint, "; if the first row is data and no header: %s no",
+             t->header_option);
   return failure(EXIT_INPUT, "%s: column %s is wanted; the file has %d: %s%s%s%s", t->path, wanted,
                  t->n_columns, list, hint, *remedy ? "; " : "", remedy);
 }
 
 bool table_looks_numeric(const struct table *t, int column) {
   return t->reader->looks_numeric(t, column);
+}
+
+bool table_may_label(const struct table *t, int column) {
+  return !t->reader->may_label || t->reader->may_label(t, column);
 }
 
 void table_share(struct table *t, int share, int n_shares) {

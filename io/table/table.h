@@ -19,7 +19,8 @@
 struct table_format {
   const char *delimiter; /* auto, comma, tab, semicolon, pipe, blank, or one character */
   const char *header;    /* auto (none if every field of the first row is a number), yes, no */
-  const char *delimiter_option; /* the option that a remedy names, such as "--delimiter" */
+  /* The options that a remedy names; NULL: "--delimiter", "--header". */
+  const char *delimiter_option, *header_option;
 };
 
 /* What the caller wants a column as. */
@@ -65,6 +66,20 @@ struct table_facts {
   char sha256[DIGEST_TEXT];
 };
 
+/* ---- numbers written as text ---- */
+
+/* True when strtod would take all of it as decimal (blanks around are fine). */
+bool span_is_number(struct span s);
+/* NULL when fine, else what is wrong, such as "a whole number is wanted". */
+const char *span_id(struct span s, uint64_t *id);
+const char *span_count(struct span s, int64_t *count);
+/* A decimal number in units of 10^-places, rounded half to even; places 0 .. 9. */
+const char *span_decimal(struct span s, int places, int64_t *units);
+
+/* A value for a message: at most 60 bytes, a tab as \t, other control bytes as '?', what is not
+ * UTF-8 as \xE9, in quotes. Rotating static buffers. */
+const char *span_shown(struct span s);
+
 /* Texts (TABLE_TEXT, names of columns) are UTF-8 without zero bytes; others are
  * refused with their row. */
 
@@ -81,10 +96,22 @@ const char *table_column_name(const struct table *table, int column);
 /* "text" in delimited text; Arrow's word in Feather: "int64", "dictionary of utf8", "list" ... */
 const char *table_column_type(const struct table *table, int column);
 bool table_has_header(const struct table *table);
+/* Was the first row of a text taken for a header because not all of its fields are numbers? */
+bool table_header_guessed(const struct table *table);
+/* "--header": the option that settles it. */
+const char *table_header_option(const struct table *table);
 
-/* The column of this name, else of this position (from 1); -1 when there is none, -2 when the name
- * occurs more than once. */
+/* What table_find returns in place of a column. */
+enum {
+  COLUMN_NONE = -1,
+  COLUMN_REPEATED = -2, /* the name occurs more than once */
+  COLUMN_UNCLEAR = -3   /* a number that is the name of one column and the position of another */
+};
+
+/* The column of this name, else of this position: "3" or "#3" is the third. */
 int table_find(const struct table *table, const char *name);
+/* The column at a position, whatever the names are; COLUMN_NONE when `text` is no position. */
+int table_position(const struct table *table, const char *text);
 
 /* The error line for columns that are not there: what `wanted` names, and what the file has. */
 struct status table_no_column(const struct table *table, const char *wanted, const char *remedy);
@@ -92,6 +119,9 @@ struct status table_no_column(const struct table *table, const char *wanted, con
 /* True when TABLE_ID would suit this column: an integer column of Feather, or text whose first data
  * row holds a number there. */
 bool table_looks_numeric(const struct table *table, int column);
+
+/* True when the column may hold labels: any of a text file, those of text in Feather. */
+bool table_may_label(const struct table *table, int column);
 
 /* Read only share `share` of n_shares: a run of the record batches, or of the lines of text, in
  * their order. Before table_select. Rows then count from the share's first; there is no SHA-256.

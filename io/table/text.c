@@ -131,6 +131,7 @@ static struct status read_head(struct table *t, struct text *x, const struct tab
   TRY(first_row(t, x, row));
   const char *header = format->header ? format->header : "auto";
   t->has_header = !strcmp(header, "yes") || (strcmp(header, "no") && !all_numbers(row));
+  t->header_guessed = t->has_header && strcmp(header, "yes");
   name_columns(t, row);
   const char *next =
       row_split(x->delimiter, x->buffer + x->start, x->buffer + x->have, x->ended, row);
@@ -309,5 +310,5 @@ static void text_close(struct table *t) {
   mem_free(x->piece), mem_free(x->buffer), mem_free(x);
 }
 
-const struct table_reader text_reader = {text_recognises, text_open, text_looks_numeric,
-                                         text_select,     text_next, text_close};
+const struct table_reader text_reader = {
+    text_recognises, text_open, text_looks_numeric, text_select, text_next, text_close, NULL};

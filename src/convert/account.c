@@ -51,11 +51,11 @@ static json_t *input_json(const struct input_account *in) {
     if (in->reason[r].rows)
       json_object_set_new(dropped, in->reason[r].text, json_integer(in->reason[r].rows));
   const char *slash = strrchr(in->path, '/');
-  return json_pack("{s:s, s:s, s:s, s:I, s:s, s:I, s:I, s:o, s:O}", "role", in->role, "file",
+  return json_pack("{s:s, s:s, s:s, s:I, s:s, s:I, s:I, s:o, s:O, s:O*}", "role", in->role, "file",
                    slash ? slash + 1 : in->path, "format", in->facts.format, "bytes",
                    (json_int_t)in->facts.bytes, "sha256", in->facts.sha256, "rows",
                    (json_int_t)in->facts.rows, "kept", (json_int_t)in->kept, "dropped", dropped,
-                   "columns", in->columns);
+                   "columns", in->columns, "columns_left_out", in->left_out);
 }
 
 json_t *account_inputs_json(const struct account *a) {
@@ -73,6 +73,10 @@ static void print_columns(const struct input_account *in) {
     gap = ", ";
   }
   if (json_object_size(in->columns)) putchar('\n');
+  for (size_t i = 0; i < json_array_size(in->left_out); i++)
+    printf("%s%s", i ? ", " : "  left out, since they hold no labels (--node-columns keeps them): ",
+           json_string_value(json_array_get(in->left_out, i)));
+  if (json_array_size(in->left_out)) putchar('\n');
 }
 
 void account_print(const struct account *a) {
@@ -92,7 +96,7 @@ void account_free(struct account *a) {
   for (int i = 0; i < a->n_inputs; i++) {
     for (int r = 0; r < a->input[i].n_reasons; r++) mem_free(a->input[i].reason[r].text);
     mem_free(a->input[i].path);
-    json_decref(a->input[i].columns);
+    json_decref(a->input[i].columns), json_decref(a->input[i].left_out);
   }
   json_decref(a->edges_by_transmitter), json_decref(a->nodes_by_transmitter);
   *a = (struct account){0};

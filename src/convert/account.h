@@ -18,7 +18,8 @@ struct input_account {
   const char *role; /* "edges", "nodes", "transmitters" */
   char *path;
   struct table_facts facts;
-  json_t *columns; /* role -> column name */
+  json_t *columns;  /* role -> column name */
+  json_t *left_out; /* names of columns that nothing takes, or NULL */
   int64_t kept;
   int n_reasons;
   struct reason reason[MAX_REASONS];
@@ -27,9 +28,12 @@ struct input_account {
 struct account {
   int n_inputs;
   struct input_account input[MAX_INPUTS];
-  /* negative: weights below 0 that met a sign */
+  /* negative: weights below 0 */
   int64_t merged_rows, merged_pairs, self_loops, parallel_edges, isolated, saturated,
       scaled_to_zero, negative;
+  int64_t weak, weak_weight; /* edges below --min-weight, and their weights in units of the table */
+  int64_t weight_sum;        /* of |weight|, in units of the table */
+  int64_t above_0, below_0, at_0;                      /* edges by the sign of their impulse */
   json_t *edges_by_transmitter, *nodes_by_transmitter; /* label -> count, or NULL */
 };
 

@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-void choice_default(struct column_choices *c, const char *key, const char *name) {
+static void add_default(struct column_choices *c, const struct column_default *d, bool header) {
+  const char *name = header ? d->named : d->placed;
   ASSERT(c->n < MAX_CHOICES);
-  c->item[c->n++] = (struct column_choice){mem_string(key), name ? mem_string(name) : NULL, false};
+  c->item[c->n++] =
+      (struct column_choice){mem_string(d->key), name ? mem_string(name) : NULL, false, d->number};
 }
 
 static void list_keys(const struct column_choices *c, char *list, size_t size) {
@@ -36,10 +38,6 @@ static struct status take_pair(void *self, const char *key, const char *value) {
   return fine();
 }
 
-struct status choices_parse(struct column_choices *c, const char *text) {
-  return text ? options_pairs(c->option, text, take_pair, c) : fine();
-}
-
 void choices_free(struct column_choices *c) {
   for (int i = 0; i < c->n; i++) mem_free(c->item[i].key), mem_free(c->item[i].name);
   c->n = 0;
@@ -55,9 +53,9 @@ static const char *next_name(const char *list, char *name, size_t size) {
 /* The first of the default names that the table has; table_find's result of
  * the last one otherwise. */
 static int find_default(const struct table *table, const char *list) {
-  int column = -1;
+  int column = COLUMN_NONE;
   char name[64];
-  while (list && column == -1) {
+  while (list && column == COLUMN_NONE) {
     list = next_name(list, name, sizeof name);
     column = table_find(table, name);
   }
@@ -79,21 +77,98 @@ static void describe(const struct column_choice *choice, char *text, size_t size
   if (at < size) snprintf(text + at, size - at, " (%s)", choice->key);
 }
 
-struct status choice_find(const struct column_choice *choice, const struct table *table,
-                          const char *option, bool required, int *column) {
-  *column = !choice->name    ? -1
-            : choice->chosen ? table_find(table, choice->name)
-                             : find_default(table, choice->name);
-  if (*column >= 0) return fine();
-  char wanted[160], remedy[160];
-  if (choice->name) describe(choice, wanted, sizeof wanted);
-  if (*column == -2)
+/* Why a name or number does not lead to one column, and what to write in its place. */
+static struct status not_one(const struct column_choice *choice, const struct table *table,
+                             const char *option, int found, const char *wanted) {
+  if (found == COLUMN_REPEATED)
     return failure(EXIT_INPUT, "%s: column %s occurs more than once; choose by position: --%s %s=1",
                    table_path(table), wanted, option, choice->key);
+  return failure(EXIT_INPUT,
+                 "%s: column %s is the name of one column and the position of another; --%s %s=#N "
+                 "takes the column at position N%s%s%s",
+                 table_path(table), wanted, option, choice->key,
+                 table_header_guessed(table) ? "; if the first row is data and no header: " : "",
+                 table_header_guessed(table) ? table_header_option(table) : "",
+                 table_header_guessed(table) ? " no" : "");
+}
+
+struct status choice_find(const struct column_choice *choice, const struct table *table,
+                          const char *option, bool required, int *column) {
+  const int found = !choice->name    ? COLUMN_NONE
+                    : choice->chosen ? table_find(table, choice->name)
+                                     : find_default(table, choice->name);
+  *column = found >= 0 ? found : COLUMN_NONE;
+  if (found >= 0) return fine();
+  char wanted[160], remedy[160];
+  if (choice->name) describe(choice, wanted, sizeof wanted);
+  if (found != COLUMN_NONE) return not_one(choice, table, option, found, wanted);
   if (!choice->chosen && !required) return fine();
-  snprintf(remedy, sizeof remedy, "name it, or give its position from 1: --%s %s=COLUMN", option,
-           choice->key);
+  snprintf(remedy, sizeof remedy, "name it, or give its position from 1: --%s %s=COLUMN%s", option,
+           choice->key, strcmp(choice->key, "weight") ? "" : "; --weight 1 counts rows");
   return table_no_column(table, wanted, remedy);
+}
+
+/* ---- header or data? ---- */
+
+enum first_row { ROW_HEADER, ROW_DATA, ROW_UNCLEAR };
+
+static bool name_is_number(const struct table *table, int column) {
+  const char *name = table_column_name(table, column);
+  return span_is_number((struct span){name, (int64_t)strlen(name)});
+}
+
+/* A first row that was taken for a header since not all of it is numbers. A name that leads to a
+ * column proves a header; columns by position are judged by what stands in them. */
+static enum first_row judge_first_row(const struct table *table, const struct column_choices *c) {
+  bool placed = false, numbers = false, words = false;
+  if (!table_header_guessed(table)) return ROW_HEADER;
+  for (int i = 0; i < c->n; i++) {
+    const struct column_choice *choice = &c->item[i];
+    if (!choice->name || (!choice->chosen && find_default(table, choice->name) < 0)) continue;
+    const int column = table_position(table, choice->name);
+    if (column < 0) return ROW_HEADER;
+    placed = true;
+    if (name_is_number(table, column))
+      numbers |= choice->number;
+    else
+      words |= choice->number || table_looks_numeric(table, column);
+  }
+  if (!placed) return ROW_HEADER;
+  return numbers == words ? ROW_UNCLEAR : numbers ? ROW_DATA : ROW_HEADER;
+}
+
+static struct status ask_for_header(const struct table *table) {
+  const char *first = table_column_name(table, 0);
+  return failure(EXIT_USAGE,
+                 "%s: the columns are given by position, and nothing tells whether the first row "
+                 "(%s ..) is a header: say %s yes or %s no",
+                 table_path(table), span_shown((struct span){first, (int64_t)strlen(first)}),
+                 table_header_option(table), table_header_option(table));
+}
+
+static struct status open_once(const struct table_input *in, const char *header,
+                               struct table **table, struct column_choices *choices) {
+  struct table_format format = in->format;
+  if (header) format.header = header;
+  *choices = (struct column_choices){.open = in->open, .option = in->option};
+  TRY(table_open(in->path, &format, table));
+  for (int i = 0; i < in->n_columns; i++)
+    add_default(choices, &in->column[i], table_has_header(*table));
+  return in->columns ? options_pairs(in->option, in->columns, take_pair, choices) : fine();
+}
+
+struct status table_open_input(const struct table_input *in, struct table **table,
+                               struct column_choices *choices) {
+  TRY(open_once(in, NULL, table, choices));
+  switch (judge_first_row(*table, choices)) {
+  case ROW_HEADER: break;
+  case ROW_UNCLEAR: return ask_for_header(*table);
+  case ROW_DATA:
+    table_close(*table);
+    choices_free(choices);
+    return open_once(in, "no", table, choices);
+  }
+  return fine();
 }
 
 struct status next_batch(struct table *table, struct table_batch *batch,

@@ -53,6 +53,7 @@ struct convert_options convert_defaults(void) {
                                   .repeated_ids = "refuse",
                                   .overflow = "refuse",
                                   .underflow = "refuse",
+                                  .labels = "all",
                                   .parts = 64,
                                   .watchdog = WATCHDOG_CHOSEN};
 }
@@ -70,8 +71,9 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
        "pre, post, weight, delay, kind of the edge table (body_pre, body_post, weight as in "
        "MaleCNS; "
        "bodyId_pre, bodyId_post as from neuPrint; pre_root_id, post_root_id, syn_count as in "
-       "FlyWire; pre, "
-       "post; without a header 1, 2, 3)",
+       "FlyWire; pre_pt_root_id, post_pt_root_id as from CAVE; pre, post; without a header 1, 2, "
+       "3). "
+       "#3 is the third column whatever its name",
        &o->columns, 0, 0},
       {"node-columns", OPTION_TEXT, "ROLE=COLUMN,..",
        "id, type, side, superclass, status, transmitter, and any further name for a column to keep "
@@ -80,6 +82,10 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
        "or "
        "super_class, status)",
        &o->node_columns, 0, 0},
+      {"labels", OPTION_TEXT, "all|named",
+       "further columns of the node table to keep: all that hold labels (text that repeats), or "
+       "only those named by --node-columns (all)",
+       &o->labels, 0, 0},
       {"transmitter-columns", OPTION_TEXT, "ROLE=COLUMN,..",
        "id, label, and label2, label3 for rows whose label before is empty (body, bodyId or "
        "root_id; "
@@ -125,13 +131,21 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
        &o->merge_kinds, 0, 0},
       {"scale", OPTION_TEXT, "NUM[/DEN]",
        "impulse = weight x sign x NUM / DEN, rounded half to even (1); weights below 0 are taken "
-       "as they are",
+       "as they are; with it weights may have fractions, such as 0.5",
        &o->scale, 0, 0},
       {"overflow", OPTION_TEXT, "refuse|saturate", "impulses that do not fit 16 bits (refuse)",
        &o->overflow, 0, 0},
       {"underflow", OPTION_TEXT, "refuse|keep", "weights that are not 0 and scale to 0 (refuse)",
        &o->underflow, 0, 0},
       {"delay", OPTION_INT, "N", "delay of every edge in steps (1)", &o->delay, 1, UINT16_MAX},
+      {"weight", OPTION_INT, "N",
+       "weight of every row, in place of a column: --weight 1 counts the rows of a table of "
+       "synapses (so do tables of just two columns)",
+       &o->weight, 1, INT32_MAX},
+      {"min-weight", OPTION_INT, "N",
+       "only edges of at least N, whatever their sign, after the rows of a pair were summed and "
+       "before --scale",
+       &o->min_weight, 1, INT32_MAX},
       {"population", OPTION_TEXT, "NAME", "name of the SONATA population (neurons)", &o->population,
        0, 0},
       {"parts", OPTION_INT, "N", "parts of the ordering, a power of two (64)", &o->parts, 1, 65536},
@@ -150,6 +164,8 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
 static struct status check(const struct convert_options *o) {
   if (!o->edges) return failure(EXIT_USAGE, "convert: --edges FILE is missing");
   if (!o->output) return failure(EXIT_USAGE, "convert: --output FILE is missing");
+  if (!o->nodes && strcmp(o->labels, "all"))
+    return failure(EXIT_USAGE, "--labels %s: it needs a node table: --nodes FILE", o->labels);
   if (!o->nodes && strcmp(o->node_rule, "endpoints"))
     return failure(EXIT_USAGE, "--node-rule %s: it needs a node table: --nodes FILE", o->node_rule);
   if (o->node_columns && !o->nodes)

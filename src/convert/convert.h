@@ -20,8 +20,9 @@ struct convert_options {
   const char *node_rule;
   const char *signs, *duplicates, *self_loops, *isolated, *zero_weights, *repeated_ids;
   const char *scale, *overflow, *underflow;
+  const char *labels; /* all, named */
   struct texts where;
-  int64_t delay, parts;
+  int64_t delay, weight, min_weight, parts; /* weight, delay: 0 where not given */
   double watchdog;
   bool merge_kinds, no_order, streamable, packed, force, json;
 };
@@ -76,9 +77,11 @@ void nodes_free(struct nodes *nodes);
 struct edges {
   int64_t n, capacity;
   uint32_t *source, *target;
-  int32_t *weight; /* as in the table, before sign and scale */
-  uint16_t *delay; /* NULL without a delay column; otherwise set on every rank, also on one that
-                      has read no row */
+  int32_t *weight;    /* as in the table, before sign and scale, in units of 10^-places */
+  int places;         /* 0 unless the table has fractions */
+  int64_t row_weight; /* what each row weighs where there is no weight column, otherwise 0 */
+  uint16_t *delay;    /* NULL without a delay column; otherwise set on every rank, also on one that
+                         has read no row */
 };
 
 /* Find out whether ids are numbers or names, from the options or the edge table. */
@@ -107,6 +110,9 @@ struct status edges_merge(const struct convert_options *o, struct edges *edges,
                           struct account *account, const uint32_t *index_of_node,
                           const struct ids *ids);
 
+/* Drop edges whose weight is nearer to 0 than `least`. */
+void edges_drop_weak(struct edges *edges, int64_t least, struct account *account);
+
 void edges_free(struct edges *edges);
 
 /* ---- numbers ---- */
@@ -116,8 +122,16 @@ struct scale {
 };
 struct status scale_parse(const char *text, struct scale *scale);
 
-/* x * num / den, rounded half to even. Any int32 x, num and den in 1 .. 2^31. */
+/* x * num / den, rounded half to even. Any int32 x, num in 1 .. 2^31, den below 2^61. */
 int64_t scale_apply(struct scale scale, int64_t x);
+
+/* Decimal places to which weights with fractions are read: as many as leave room in 32 bits for
+ * whatever scales to an impulse of 16, so that one unit is at least 1/65536 of an impulse. */
+int scale_places(struct scale scale);
+/* 10^places */
+int64_t scale_unit(int places);
+/* A weight of this unit for a message: "-0.25". */
+void weight_text(int64_t weight, int places, char text[32]);
 
 /* A batch of a table. */
 struct status next_batch(struct table *table, struct table_batch *batch, struct progress *progress);
@@ -130,6 +144,7 @@ struct column_choice {
   char *name;  /* of the column; NULL: none by default. A default may name several: "body_pre|pre",
                   in order */
   bool chosen; /* by the user: then it is one name, and must exist */
+  bool number; /* its values must be numbers */
 };
 enum { MAX_CHOICES = 32 };
 struct column_choices {
@@ -138,9 +153,32 @@ struct column_choices {
   bool open; /* further keys are taken: they become node columns */
   const char *option;
 };
-void choice_default(struct column_choices *c, const char *key, const char *name);
-struct status choices_parse(struct column_choices *c, const char *text);
 void choices_free(struct column_choices *c);
+
+/* The column of a role when the user names none: one of these names in a table with a header, this
+ * position in one without; NULL: none. */
+struct column_default {
+  const char *key, *named, *placed;
+  bool number;
+};
+
+/* One of the tables of a conversion. */
+struct table_input {
+  const char *path;
+  struct table_format format;
+  const char *option, *columns; /* "columns", and what it says, or NULL */
+  const struct column_default *column;
+  int n_columns;
+  bool open; /* as in struct column_choices */
+};
+
+/* Open a table and settle the choices. Where columns are given by position, a first row that is
+ * not all numbers may be data (names as ids): it is when the fields that must be numbers are;
+ * where nothing tells, EXIT_USAGE asks for --header. The caller closes and frees both, also after
+ * a failure. */
+struct status table_open_input(const struct table_input *input, struct table **table,
+                               struct column_choices *choices);
+
 /* The column of a choice in a table: -1 when it is absent and was not chosen by the user. */
 struct status choice_find(const struct column_choice *choice, const struct table *table,
                           const char *option, bool required, int *column);

@@ -31,6 +31,10 @@ struct reading {
   int64_t room;
   bool *use; /* [room] rows of this batch that pass the filters */
   uint32_t *source, *target;
+  /* Roles that are read as text and made numbers by us, in rows that pass; their numbers [room].
+   * So a bad number stops nothing in a row that --where drops. */
+  bool as_text[N_ROLES];
+  struct table_column parsed[N_ROLES];
   int no_source, no_target, no_ends, self_loop, zero;
 };
 
@@ -38,16 +42,20 @@ struct reading {
 
 static struct status open_edges(const struct convert_options *o, struct table **table,
                                 struct column_choices *choices) {
-  const struct table_format format = {o->delimiter, o->header, "--delimiter"};
-  TRY(table_open(o->edges, &format, table));
-  const bool header = table_has_header(*table);
-  choices->option = "columns";
-  choice_default(choices, "pre", header ? "body_pre|bodyId_pre|pre|pre_root_id" : "1");
-  choice_default(choices, "post", header ? "body_post|bodyId_post|post|post_root_id" : "2");
-  choice_default(choices, "weight", header ? "weight|syn_count" : "3");
-  choice_default(choices, "delay", NULL);
-  choice_default(choices, "kind", NULL);
-  return choices_parse(choices, o->columns);
+  const bool numbers = !strcmp(o->ids, "numbers");
+  const struct column_default column[N_ROLES] = {
+      {"pre", "body_pre|bodyId_pre|pre|pre_root_id|pre_pt_root_id", "1", numbers},
+      {"post", "body_post|bodyId_post|post|post_root_id|post_pt_root_id", "2", numbers},
+      {"weight", "weight|syn_count", "3", true},
+      {"delay", NULL, NULL, true},
+      {"kind", NULL, NULL, false}};
+  const struct table_input input = {.path = o->edges,
+                                    .format = {.delimiter = o->delimiter, .header = o->header},
+                                    .option = "columns",
+                                    .columns = o->columns,
+                                    .column = column,
+                                    .n_columns = N_ROLES};
+  return table_open_input(&input, table, choices);
 }
 
 static struct status guess_ids(const struct convert_options *o, struct table **table,
@@ -81,11 +89,13 @@ static struct status parse_filters(struct reading *r) {
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
     struct filter *f = &r->filter[r->n_filters];
     f->column = table_find(r->table, name);
-    if (f->column == -2)
-      return failure(
-          EXIT_INPUT,
-          "%s: column '%s' occurs more than once; choose by position, from 1: --where 1=%s",
-          table_path(r->table), name, equals + 1);
+    if (f->column == COLUMN_REPEATED || f->column == COLUMN_UNCLEAR)
+      return failure(EXIT_INPUT, "%s: column '%s' %s; choose by position, from 1: --where '#1=%s'",
+                     table_path(r->table), name,
+                     f->column == COLUMN_REPEATED
+                         ? "occurs more than once"
+                         : "is the name of one column and the position of another",
+                     equals + 1);
     if (f->column < 0) {
       char wanted[300];
       snprintf(wanted, sizeof wanted, "'%s' (--where)", name);
@@ -121,11 +131,31 @@ static void find_kind(const struct reading *r, int *column) {
 static void want_column(struct reading *r, struct table_want *wants, int *n, int role, int column,
                         enum table_kind kind) {
   r->want[role] = -1;
+  r->as_text[role] = false;
   if (column < 0) return;
+  r->as_text[role] = kind != TABLE_TEXT && (r->n_filters || (role == WEIGHT && r->edges->places));
   r->want[role] = *n;
-  wants[(*n)++] = (struct table_want){column, kind};
+  wants[(*n)++] = (struct table_want){column, r->as_text[role] ? TABLE_TEXT : kind};
   json_object_set_new(r->account->columns, r->choices.item[role].key,
                       json_string(table_column_name(r->table, column)));
+}
+
+/* The column of a role, or -1. Rows of a table of just two columns count 1 each. */
+static struct status find_role(struct reading *r, int role, int *column) {
+  const struct column_choice *choice = &r->choices.item[role];
+  const bool pairs = table_n_columns(r->table) == 2;
+  if (role == WEIGHT && r->o->weight && choice->chosen)
+    return failure(EXIT_USAGE, "--weight: the weights come from the column '%s'; give one of both",
+                   choice->name);
+  if (role == DELAY && r->o->delay && choice->chosen)
+    return failure(EXIT_USAGE, "--delay: the delays come from the column '%s'; give one of both",
+                   choice->name);
+  *column = -1;
+  if (role != WEIGHT || !r->o->weight)
+    TRY(choice_find(choice, r->table, "columns", role < WEIGHT || (role == WEIGHT && !pairs),
+                    column));
+  if (role == KIND && *column < 0) find_kind(r, column);
+  return fine();
 }
 
 static struct status choose_columns(struct reading *r) {
@@ -136,8 +166,7 @@ static struct status choose_columns(struct reading *r) {
   TRY(parse_filters(r));
   for (int role = 0; role < N_ROLES; role++) {
     int column;
-    TRY(choice_find(&r->choices.item[role], r->table, "columns", role <= WEIGHT, &column));
-    if (role == KIND && column < 0) find_kind(r, &column);
+    TRY(find_role(r, role, &column));
     want_column(r, wants, &n, role, column, kinds[role]);
     if (role == KIND)
       r->kinds_matter = column >= 0 && !filtered_by(r, column) && !r->o->merge_kinds;
@@ -146,9 +175,7 @@ static struct status choose_columns(struct reading *r) {
     r->filter[i].want = n;
     wants[n++] = (struct table_want){r->filter[i].column, TABLE_TEXT};
   }
-  if (r->want[DELAY] >= 0 && r->o->delay)
-    return failure(EXIT_USAGE, "--delay: the delays come from the column '%s'; give one of both",
-                   r->choices.item[DELAY].name);
+  if (r->want[WEIGHT] < 0) r->edges->row_weight = r->o->weight ? r->o->weight : 1;
   edges_reserve(r->edges, 1, r->want[DELAY] >= 0);
   return table_select(r->table, wants, n);
 }
@@ -188,9 +215,10 @@ static struct status check_kind(struct reading *r, const struct table_batch *b, 
 static struct status check_names(const struct reading *r, const struct table_batch *b, int64_t i) {
   for (int role = PRE; role <= POST; role++)
     if (!span_trim(table_text(&b->column[r->want[role]], i)).n)
-      return failure(EXIT_INPUT, "%s: row %lld: the name in column '%s' is empty",
-                     table_path(r->table), (long long)(b->first_row + i),
-                     r->choices.item[role].name);
+      return failure(
+          EXIT_INPUT, "%s: row %lld: the name in column '%s' is empty", table_path(r->table),
+          (long long)(b->first_row + i),
+          json_string_value(json_object_get(r->account->columns, r->choices.item[role].key)));
   return fine();
 }
 
@@ -217,16 +245,49 @@ static void make_room(struct reading *r, int64_t n) {
   if (n > r->room) {
     mem_free(r->use), mem_free(r->source), mem_free(r->target);
     r->use = NEW(bool, n), r->source = NEW(uint32_t, n), r->target = NEW(uint32_t, n);
+    for (int role = 0; role < N_ROLES; role++) {
+      struct table_column *c = &r->parsed[role];
+      if (r->as_text[role] && role <= POST) c->id = mem_grow(c->id, n, sizeof *c->id);
+      if (r->as_text[role] && role > POST) c->count = mem_grow(c->count, n, sizeof *c->count);
+    }
     r->room = n;
   }
   if (e->n + n > e->capacity) edges_reserve(e, e->n + n + e->n / 2, r->want[DELAY] >= 0);
 }
 
-static struct status bad_number(const struct reading *r, const struct table_batch *b, int64_t i,
-                                int role, const char *must) {
-  return failure(EXIT_INPUT, "%s: row %lld: column '%s' is %lld: %s", table_path(r->table),
-                 (long long)(b->first_row + i), r->choices.item[role].name,
-                 (long long)b->column[r->want[role]].count[i], must);
+static const struct table_column *column_of(const struct reading *r, const struct table_batch *b,
+                                            int role) {
+  return r->as_text[role] ? &r->parsed[role] : &b->column[r->want[role]];
+}
+
+/* The number of a role in row i, which was read as text. */
+static struct status parse_number(struct reading *r, const struct table_batch *b, int64_t i,
+                                  int role) {
+  const struct span s = table_text(&b->column[r->want[role]], i);
+  struct table_column *to = &r->parsed[role];
+  const int places = role == WEIGHT ? r->edges->places : 0;
+  const char *wrong = role <= POST ? span_id(s, &to->id[i])
+                      : places     ? span_decimal(s, places, &to->count[i])
+                                   : span_count(s, &to->count[i]);
+  if (!wrong) return fine();
+  const char *key = r->choices.item[role].key;
+  return failure(EXIT_INPUT, "%s: row %lld: column '%s' is %s: %s", table_path(r->table),
+                 (long long)(b->first_row + i),
+                 json_string_value(json_object_get(r->account->columns, key)), span_shown(s),
+                 wrong);
+}
+
+static struct status parse_numbers(struct reading *r, const struct table_batch *b,
+                                   const bool *use) {
+  for (int64_t i = 0; i < b->n; i++)
+    for (int role = 0; role < N_ROLES; role++)
+      if (r->as_text[role] && (!use || use[i])) TRY(parse_number(r, b, i, role));
+  return fine();
+}
+
+static int64_t weight_of(const struct reading *r, const struct table_batch *b, int64_t i) {
+  if (r->want[WEIGHT] < 0) return r->edges->row_weight;
+  return column_of(r, b, WEIGHT)->count[i];
 }
 
 static bool known(const struct reading *r, uint32_t index) {
@@ -246,8 +307,8 @@ static int reason_of(const struct reading *r, uint32_t source, uint32_t target, 
 static bool take_row(struct reading *r, const struct table_batch *b, int64_t i) {
   struct edges *e = r->edges;
   const uint32_t source = r->source[i], target = r->target[i];
-  const int64_t weight = b->column[r->want[WEIGHT]].count[i];
-  const int64_t delay = e->delay ? b->column[r->want[DELAY]].count[i] : 1;
+  const int64_t weight = weight_of(r, b, i);
+  const int64_t delay = e->delay ? column_of(r, b, DELAY)->count[i] : 1;
   if (weight < -INT32_MAX || weight > INT32_MAX) return false;
   const int reason = reason_of(r, source, target, weight);
   if (reason >= 0) return r->account->reason[reason].rows++, true;
@@ -259,10 +320,20 @@ static bool take_row(struct reading *r, const struct table_batch *b, int64_t i) 
 }
 
 static struct status bad_row(const struct reading *r, const struct table_batch *b, int64_t i) {
-  const int64_t weight = b->column[r->want[WEIGHT]].count[i];
-  if (weight < -INT32_MAX || weight > INT32_MAX)
-    return bad_number(r, b, i, WEIGHT, "a weight must fit a signed 32-bit number");
-  return bad_number(r, b, i, DELAY, "a delay must lie in 1..65535 steps");
+  const int64_t weight = weight_of(r, b, i);
+  const bool heavy = weight < -INT32_MAX || weight > INT32_MAX;
+  const int role = heavy ? WEIGHT : DELAY, places = heavy ? r->edges->places : 0;
+  char value[32], must[120] = "a delay must lie in 1..65535 steps";
+  weight_text(heavy ? weight : column_of(r, b, DELAY)->count[i], places, value);
+  if (heavy)
+    snprintf(must, sizeof must,
+             places ? "a weight must lie below %lld in a table with fractions, at this --scale"
+                    : "a weight must fit a signed 32-bit number",
+             (long long)(INT32_MAX / scale_unit(places)));
+  return failure(EXIT_INPUT, "%s: row %lld: column '%s' is %s: %s", table_path(r->table),
+                 (long long)(b->first_row + i),
+                 json_string_value(json_object_get(r->account->columns, r->choices.item[role].key)),
+                 value, must);
 }
 
 static struct status take_batch(struct reading *r, const struct table_batch *b) {
@@ -270,8 +341,9 @@ static struct status take_batch(struct reading *r, const struct table_batch *b) 
   const bool all = !r->n_filters && !r->kinds_matter && !r->nodes->ids.names;
   if (!all) TRY(screen(r, b));
   const bool *use = all ? NULL : r->use;
-  const struct ids_column end[] = {{&b->column[r->want[PRE]], r->source},
-                                   {&b->column[r->want[POST]], r->target}};
+  if (r->as_text[PRE] || r->as_text[WEIGHT]) TRY(parse_numbers(r, b, use));
+  const struct ids_column end[] = {{column_of(r, b, PRE), r->source},
+                                   {column_of(r, b, POST), r->target}};
   ids_map(&r->nodes->ids, end, 2, b->n, use, r->add);
   for (int64_t i = 0; i < b->n; i++)
     if ((!use || use[i]) && !take_row(r, b, i)) return bad_row(r, b, i);
@@ -305,9 +377,9 @@ static struct status read_rows(struct reading *r, int share, int n_shares) {
   return fine();
 }
 
-/* One share into `to`, which holds no edges yet. Local. */
+/* One share into `to`, whose edges are replaced; `places`: as in struct edges. Local. */
 static struct status read_share(const struct convert_options *o, int share, int n_shares,
-                                struct convert_share *to) {
+                                int places, struct convert_share *to) {
   struct reading r = {.o = o,
                       .nodes = to->nodes,
                       .edges = to->edges,
@@ -315,6 +387,7 @@ static struct status read_share(const struct convert_options *o, int share, int 
                       .add = !strcmp(o->node_rule, "endpoints")};
   ids_init(&r.kinds, true);
   edges_free(to->edges);
+  to->edges->places = places;
   for (int i = 0; i < to->account->n_reasons; i++) to->account->reason[i].rows = 0;
   struct status s = read_rows(&r, share, n_shares);
   /* The facts of a shared table lack its SHA-256; the last rank has no
@@ -325,10 +398,23 @@ static struct status read_share(const struct convert_options *o, int share, int 
   }
   to->kind = r.kinds.n ? r.kinds.id[0] : 0;
   for (int i = 0; i < r.n_filters; i++) mem_free(r.filter[i].value);
+  for (int role = 0; role < N_ROLES; role++)
+    mem_free(r.parsed[role].id), mem_free(r.parsed[role].count);
   mem_free(r.use), mem_free(r.source), mem_free(r.target);
   ids_free(&r.kinds);
   choices_free(&r.choices);
   table_close(r.table);
+  return s;
+}
+
+/* The whole table: in whole numbers, and where that fails and the scale leaves room for fractions,
+ * once more with these. Local. */
+static struct status read_alone(const struct convert_options *o, struct convert_share *to) {
+  struct scale scale;
+  TRY(scale_parse(o->scale, &scale));
+  const int places = o->scale ? scale_places(scale) : 0;
+  struct status s = read_share(o, 0, 1, 0, to);
+  if (blames_input(&s) && places) s = read_share(o, 0, 1, places, to);
   return s;
 }
 
@@ -368,7 +454,7 @@ static struct status bring_together(const struct comm *comm, const struct conver
   case SHARES_CLASH: break;
   }
   if (comm->rank > 0) edges_free(share->edges);
-  s = comm->rank == 0 ? read_share(o, 0, 1, share) : fine();
+  s = comm->rank == 0 ? read_alone(o, share) : fine();
   comm_wait_for_all(comm);
   return agree(comm, s);
 }
@@ -399,7 +485,8 @@ struct status edges_read(const struct comm *comm, const struct convert_options *
                                 .known = nodes->ids.n,
                                 .edges = edges,
                                 .account = account_input(account, "edges")};
-  struct status s = read_share(o, comm->rank, comm->size, &share);
+  struct status s =
+      comm->size > 1 ? read_share(o, comm->rank, comm->size, 0, &share) : read_alone(o, &share);
   if (comm->size > 1) s = bring_together(comm, o, &share, s);
   if (comm->rank == 0 && !s.code) s = check_matrix(o, share.account->facts.rows);
   if (comm->rank == 0 && !s.code) s = check_any(o, edges, share.account);

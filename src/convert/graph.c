@@ -25,23 +25,55 @@ struct work {
 
 /* ---- signs ---- */
 
-static struct status unknown_label(const struct work *w, const char *label, const char *whose) {
-  return failure(EXIT_INPUT,
-                 "%s: no entry for the transmitter '%s'%s; add \"%s\": 1, -1 or \"exclude\"",
-                 w->signs.path, *label ? label : "missing", whose, *label ? label : "missing");
+/* A text that grows by items until it is full; then " ..." ends it. */
+struct list {
+  size_t at;
+  char text[400];
+};
+
+static void list_add(struct list *list, const char *format, const char *item) {
+  enum { MARK = 8 };
+  const size_t room = sizeof list->text - list->at;
+  const int n = snprintf(list->text + list->at, room, format, item);
+  if (n > 0 && (size_t)n + MARK < room)
+    list->at += (size_t)n;
+  else if (room > MARK)
+    snprintf(list->text + list->at, room, " ..."), list->at = sizeof list->text;
 }
 
-/* Every label that occurs must have an entry, used or not, so that a new
- * one is never overlooked. */
+static const char *label_shown(const char *label) {
+  return *label ? label : "missing";
+}
+
+/* Has a node no label? */
+static bool some_unlabelled(const struct work *w, const struct node_labels *c) {
+  for (int64_t i = 0; i < c->n; i++)
+    if (c->code[i] == 0 && w->nodes.is_node[i]) return true;
+  return false;
+}
+
+/* Every label that occurs must have an entry, used or not, so that a new one is never overlooked.
+ * All that have none are named at once; "missing" among them where it is likely to be needed too.
+ */
 static struct status check_labels(struct work *w) {
   const struct node_labels *c = nodes_column(&w->nodes, "transmitter");
-  struct status s = fine();
-  for (int64_t l = 1; l < c->labels.n && !s.code; l++) {
-    char *label = ids_text(&c->labels, (uint32_t)l);
-    if (signs_of(&w->signs, label) == SIGN_UNKNOWN) s = unknown_label(w, label, "");
+  struct list names = {0}, entries = {0};
+  int64_t n = 0;
+  for (int64_t l = 1; l <= c->labels.n; l++) {
+    const bool last = l == c->labels.n;
+    if (last && (!n || !some_unlabelled(w, c))) break;
+    char *label = last ? mem_string("") : ids_text(&c->labels, (uint32_t)l);
+    if (signs_of(&w->signs, label) == SIGN_UNKNOWN) {
+      list_add(&names, n ? ", '%s'" : "'%s'", label_shown(label));
+      list_add(&entries, n ? ", \"%s\": .." : "\"%s\": ..", label_shown(label));
+      n++;
+    }
     mem_free(label);
   }
-  return s;
+  if (!n) return fine();
+  return failure(EXIT_INPUT,
+                 "%s: no entry for the transmitter%s %s; add %s with 1, -1 or \"exclude\" for each",
+                 w->signs.path, n == 1 ? "" : "s", names.text, entries.text);
 }
 
 static struct status read_labels(struct work *w) {
@@ -71,10 +103,14 @@ static struct status apply_signs(struct work *w) {
   mem_free(of_label);
   for (int64_t i = 0; i < w->edges.n; i++) {
     if (w->sign[w->edges.source[i]] != SIGN_UNKNOWN) continue;
-    char *id = ids_text(&w->nodes.ids, w->edges.source[i]), whose[128];
-    snprintf(whose, sizeof whose, " (no label for id %.60s, which has out-edges)", id);
+    char *id = ids_text(&w->nodes.ids, w->edges.source[i]);
+    const struct status s =
+        failure(EXIT_INPUT,
+                "%s: no entry for the transmitter 'missing' (no label for id %.60s, which has "
+                "out-edges); add \"missing\": 1, -1 or \"exclude\"",
+                w->signs.path, id);
     mem_free(id);
-    return unknown_label(w, "", whose);
+    return s;
   }
   const int64_t before = w->edges.n;
   edges_drop_excluded(&w->edges, &w->nodes, w->sign, &w->account);
@@ -87,29 +123,41 @@ static struct status apply_signs(struct work *w) {
 
 /* ---- canonical nodes ---- */
 
-static void leave_isolated_out(struct work *w) {
-  bool *touched = NEW_ZERO(bool, w->nodes.ids.n);
-  for (int64_t i = 0; i < w->edges.n; i++)
-    touched[w->edges.source[i]] = touched[w->edges.target[i]] = true;
-  const bool drop = !strcmp(w->o->isolated, "drop");
-  for (int64_t i = 0; i < w->nodes.ids.n; i++) {
-    if (!w->nodes.is_node[i] || touched[i]) continue;
-    w->account.isolated++;
-    if (drop) w->nodes.is_node[i] = false;
-  }
-  mem_free(touched);
-}
-
 static void number_nodes(struct work *w) {
-  struct progress progress = progress_start("sorting", "edges", 0, (1 + SORT_PASSES) * w->edges.n);
-  leave_isolated_out(w);
+  struct progress progress = progress_start("sorting", "edges", 0, SORT_PASSES * w->edges.n);
   w->index_of_node = ids_sorted(&w->nodes.ids, w->nodes.is_node, &w->n_nodes);
   uint32_t *node_of = NEW(uint32_t, w->nodes.ids.n);
   for (int64_t v = 0; v < w->n_nodes; v++) node_of[w->index_of_node[v]] = (uint32_t)v;
-  progress_add(&progress, w->edges.n);
   edges_canonical(&w->edges, node_of, w->n_nodes, &progress);
   progress_wipe();
   mem_free(node_of);
+}
+
+/* Nodes with touched[v] only, in the same order: their edges stay sorted. */
+static void keep_nodes(struct work *w, const bool *touched) {
+  uint32_t *node_of = NEW(uint32_t, w->n_nodes);
+  int64_t n = 0;
+  for (int64_t v = 0; v < w->n_nodes; v++) {
+    if (!touched[v]) continue;
+    node_of[v] = (uint32_t)n;
+    w->index_of_node[n++] = w->index_of_node[v];
+  }
+  for (int64_t i = 0; i < w->edges.n; i++) {
+    w->edges.source[i] = node_of[w->edges.source[i]];
+    w->edges.target[i] = node_of[w->edges.target[i]];
+  }
+  w->n_nodes = n;
+  mem_free(node_of);
+}
+
+/* Counted when it is known which edges the graph has. */
+static void count_isolated(struct work *w) {
+  bool *touched = NEW_ZERO(bool, w->n_nodes);
+  for (int64_t i = 0; i < w->edges.n; i++)
+    touched[w->edges.source[i]] = touched[w->edges.target[i]] = true;
+  for (int64_t v = 0; v < w->n_nodes; v++) w->account.isolated += !touched[v];
+  if (!strcmp(w->o->isolated, "drop")) keep_nodes(w, touched);
+  mem_free(touched);
 }
 
 static void count_by_transmitter(struct work *w) {
@@ -178,46 +226,65 @@ static void add_ids(struct work *w) {
 static struct status bad_impulse(const struct work *w, int64_t i, int64_t impulse) {
   char *pre = ids_text(&w->nodes.ids, w->index_of_node[w->edges.source[i]]);
   char *post = ids_text(&w->nodes.ids, w->index_of_node[w->edges.target[i]]);
-  const struct status s =
-      failure(EXIT_INPUT, "%s: edge %s -> %s: weight %d scaled by %lld/%lld is %lld, which %s",
-              w->o->edges, pre, post, w->edges.weight[i], (long long)w->scale.num,
-              (long long)w->scale.den, (long long)impulse,
-              impulse ? "does not fit 16 bits; choose a smaller --scale, or --overflow saturate"
-                      : "loses the edge; choose a larger --scale, or --underflow keep");
+  char weight[32];
+  weight_text(w->edges.weight[i], w->edges.places, weight);
+  const struct status s = failure(
+      EXIT_INPUT, "%s: edge %s -> %s: weight %s scaled by %lld/%lld is %lld, which %s", w->o->edges,
+      pre, post, weight, (long long)w->scale.num, (long long)w->scale.den, (long long)impulse,
+      impulse ? "does not fit 16 bits; choose a smaller --scale, or --overflow saturate"
+              : "loses the edge; choose a larger --scale, or --underflow keep");
   mem_free(pre), mem_free(post);
   return s;
 }
 
-/* impulse = weight x sign x num / den, half to even; count = |weight|. */
-static struct status add_edges(struct work *w) {
-  struct connectome *g = &w->graph;
+/* impulse = weight x sign x num / den, half to even */
+static struct status add_impulses(struct work *w) {
   const bool saturate = !strcmp(w->o->overflow, "saturate"),
              lose = !strcmp(w->o->underflow, "keep");
-  const int64_t n = g->n_edges = w->edges.n;
-  g->impulse = NEW(int16_t, n);
-  for (int64_t i = 0; i < n; i++) {
+  const struct scale scale = {w->scale.num, w->scale.den * scale_unit(w->edges.places)};
+  struct account *a = &w->account;
+  w->graph.impulse = NEW(int16_t, w->edges.n);
+  for (int64_t i = 0; i < w->edges.n; i++) {
     const int sign = w->sign ? w->sign[w->index_of_node[w->edges.source[i]]] : 1;
-    int64_t x = scale_apply(w->scale, w->edges.weight[i]) * sign;
+    int64_t x = scale_apply(scale, w->edges.weight[i]) * sign;
     if (x == 0 && w->edges.weight[i]) {
       if (!lose) return bad_impulse(w, i, x);
-      w->account.scaled_to_zero++;
+      a->scaled_to_zero++;
     }
     if (x < INT16_MIN || x > INT16_MAX) {
       if (!saturate) return bad_impulse(w, i, x);
-      w->account.saturated++;
+      a->saturated++;
       x = x < 0 ? INT16_MIN : INT16_MAX;
     }
-    g->impulse[i] = (int16_t)x;
+    w->graph.impulse[i] = (int16_t)x;
+    a->above_0 += x > 0, a->below_0 += x < 0, a->at_0 += x == 0;
   }
-  g->count = (uint32_t *)w->edges.weight; /* same width; becomes |weight| in place */
-  for (int64_t i = 0; i < n; i++) {
+  return fine();
+}
+
+/* Synapse counts are |weight|; weights with fractions count nothing. */
+static void add_counts(struct work *w) {
+  struct connectome *g = &w->graph;
+  uint32_t *count = (uint32_t *)w->edges.weight; /* same width; becomes |weight| in place */
+  for (int64_t i = 0; i < g->n_edges; i++) {
     const int64_t x = w->edges.weight[i]; /* -INT32_MAX .. INT32_MAX */
-    g->count[i] = (uint32_t)(x < 0 ? -x : x);
-    w->account.negative += x < 0 && w->sign;
+    count[i] = (uint32_t)(x < 0 ? -x : x);
+    w->account.negative += x < 0;
+    w->account.weight_sum += count[i];
   }
+  if (w->edges.places) mem_free(count), count = NULL;
+  g->count = count;
+}
+
+static struct status add_edges(struct work *w) {
+  struct connectome *g = &w->graph;
+  g->n_edges = w->edges.n;
+  TRY(add_impulses(w));
+  add_counts(w);
   g->source = w->edges.source, g->target = w->edges.target, g->delay = w->edges.delay;
   g->constant_delay = (uint16_t)(w->o->delay ? w->o->delay : 1);
-  w->edges = (struct edges){0};
+  for (int64_t i = 0; i < g->n_edges; i++) w->account.self_loops += g->source[i] == g->target[i];
+  w->edges = (struct edges){.places = w->edges.places, .row_weight = w->edges.row_weight};
   return fine();
 }
 
@@ -247,11 +314,26 @@ static json_t *rules_json(const struct work *w) {
   json_object_set_new(rules, "where", where);
   if (!w->graph.delay)
     json_object_set_new(rules, "delay_steps", json_integer(w->graph.constant_delay));
+  if (w->edges.row_weight)
+    json_object_set_new(rules, "weight_of_a_row", json_integer(w->edges.row_weight));
+  if (w->edges.places) json_object_set_new(rules, "decimal_places", json_integer(w->edges.places));
+  if (o->min_weight) json_object_set_new(rules, "min_weight", json_integer(o->min_weight));
   if (w->has_signs) {
     json_object_set(rules, "signs", w->signs.json);
     json_object_set_new(rules, "signs_sha256", json_string(w->signs.sha256));
   }
   return rules;
+}
+
+/* Where the edges have their signs from. */
+static const char *signs_from(const struct work *w) {
+  return w->has_signs ? "transmitters" : w->account.negative ? "weights" : "none";
+}
+
+/* A sum of weights, which lies in units of 10^-places. */
+static json_t *sum_json(const struct work *w, int64_t sum) {
+  const int64_t unit = scale_unit(w->edges.places);
+  return unit == 1 ? json_integer(sum) : json_real((double)sum / (double)unit);
 }
 
 static json_t *result_json(const struct work *w) {
@@ -262,9 +344,15 @@ static json_t *result_json(const struct work *w) {
       "self_loops", (json_int_t)a->self_loops, "merged_pairs", (json_int_t)a->merged_pairs,
       "merged_rows", (json_int_t)a->merged_rows, "parallel_edges", (json_int_t)a->parallel_edges,
       "saturated", (json_int_t)a->saturated, "scaled_to_zero", (json_int_t)a->scaled_to_zero);
-  int64_t sum = 0;
-  for (int64_t i = 0; i < w->graph.n_edges; i++) sum += w->graph.count[i];
-  json_object_set_new(r, "weight_sum", json_integer(sum));
+  json_object_set_new(r, "weight_sum", sum_json(w, a->weight_sum));
+  json_object_set_new(r, "excitatory_edges", json_integer(a->above_0));
+  json_object_set_new(r, "inhibitory_edges", json_integer(a->below_0));
+  json_object_set_new(r, "zero_edges", json_integer(a->at_0));
+  json_object_set_new(r, "signs_from", json_string(signs_from(w)));
+  if (w->o->min_weight) {
+    json_object_set_new(r, "below_min_weight", json_integer(a->weak));
+    json_object_set_new(r, "below_min_weight_sum", sum_json(w, a->weak_weight));
+  }
   if (a->nodes_by_transmitter) json_object_set(r, "nodes_by_transmitter", a->nodes_by_transmitter);
   if (a->edges_by_transmitter) json_object_set(r, "edges_by_transmitter", a->edges_by_transmitter);
   return r;
@@ -286,7 +374,7 @@ static void warn(const struct work *w) {
     log_warning("%lld impulses were saturated", (long long)w->account.saturated);
   if (w->account.scaled_to_zero)
     log_warning("%lld weights that are not 0 scaled to 0", (long long)w->account.scaled_to_zero);
-  if (w->account.negative)
+  if (w->account.negative && w->sign)
     log_warning(
         "%lld weights are below 0 and were multiplied by the sign of their transmitter as well",
         (long long)w->account.negative);
@@ -302,6 +390,16 @@ static void print_by_transmitter(const char *what, const json_t *counts) {
   printf("\n");
 }
 
+static void print_signs(const struct work *w) {
+  const struct account *a = &w->account;
+  printf("  edges: %lld excitatory, %lld inhibitory", (long long)a->above_0, (long long)a->below_0);
+  if (a->at_0) printf(", %lld of weight 0", (long long)a->at_0);
+  if (w->graph.n_edges && !strcmp(signs_from(w), "none"))
+    printf(": unsigned, so all are taken as excitatory; --transmitters FILE or weights below 0 "
+           "give signs");
+  printf("\n");
+}
+
 static void print_result(const struct work *w) {
   const struct account *a = &w->account;
   account_print(a);
@@ -309,10 +407,19 @@ static void print_result(const struct work *w) {
     printf("  %lld pair%s repeated, weights summed (%lld rows merged)\n",
            (long long)a->merged_pairs, a->merged_pairs == 1 ? "" : "s", (long long)a->merged_rows);
   if (a->parallel_edges) printf("  %lld parallel edges kept\n", (long long)a->parallel_edges);
+  if (w->edges.row_weight)
+    printf("  no weight column: each row counts %lld\n", (long long)w->edges.row_weight);
+  if (w->edges.places)
+    printf("  weights have fractions: read to %d decimal places, no synapse counts\n",
+           w->edges.places);
+  if (w->o->min_weight)
+    printf("  %lld edges below --min-weight %lld left out\n", (long long)a->weak,
+           (long long)w->o->min_weight);
   printf("%s: %lld nodes by rule '%s' (%lld without an edge%s), %lld edges, %lld self-loops\n",
          w->o->output, (long long)w->graph.n_nodes, w->o->node_rule, (long long)a->isolated,
          strcmp(w->o->isolated, "drop") ? "" : ", left out", (long long)w->graph.n_edges,
          (long long)a->self_loops);
+  print_signs(w);
   if (w->has_signs)
     printf("  signs: %s (%s)\n", w->signs.path,
            json_string_value(json_object_get(w->signs.json, "citation"))
@@ -364,6 +471,11 @@ static struct status make_graph(struct work *w) {
   say_phase(w, "sorting");
   number_nodes(w);
   TRY(edges_merge(w->o, &w->edges, &w->account, w->index_of_node, &w->nodes.ids));
+  if (w->o->min_weight) edges_drop_weak(&w->edges, w->o->min_weight, &w->account);
+  if (w->o->min_weight && w->account.weak && !w->edges.n)
+    return failure(EXIT_INPUT, "%s: all %lld edges lie below --min-weight %lld", w->o->edges,
+                   (long long)w->account.weak, (long long)w->o->min_weight);
+  count_isolated(w);
   count_by_transmitter(w);
   w->graph.population = mem_string(w->o->population);
   add_ids(w);

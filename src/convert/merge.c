@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,8 @@ static void sort_by(struct edges *e, const uint32_t *key32, const uint16_t *key1
   for (int64_t k = 0; k < n_keys; k++) start[k + 1] += start[k];
   struct edges to = {.n = e->n,
                      .capacity = e->n,
+                     .places = e->places,
+                     .row_weight = e->row_weight,
                      .source = NEW(uint32_t, e->n),
                      .target = NEW(uint32_t, e->n),
                      .weight = NEW(int32_t, e->n),
@@ -118,8 +121,20 @@ struct status edges_merge(const struct convert_options *o, struct edges *e, stru
     move_edge(e, n++, i);
   }
   e->n = n;
-  for (int64_t i = 0; i < n; i++) account->self_loops += e->source[i] == e->target[i];
   return fine();
+}
+
+void edges_drop_weak(struct edges *e, int64_t least, struct account *account) {
+  const int64_t unit = scale_unit(e->places);
+  int64_t n = 0;
+  for (int64_t i = 0; i < e->n; i++) {
+    const int64_t size = e->weight[i] < 0 ? -(int64_t)e->weight[i] : e->weight[i];
+    if (size < least * unit)
+      account->weak++, account->weak_weight += size;
+    else
+      move_edge(e, n++, i);
+  }
+  e->n = n;
 }
 
 /* ---- scale ---- */
@@ -148,4 +163,26 @@ int64_t scale_apply(struct scale scale, int64_t x) {
   const int64_t twice = 2 * (product % scale.den);
   if (twice > scale.den || (twice == scale.den && q % 2)) q++;
   return x < 0 ? -q : q;
+}
+
+int scale_places(struct scale scale) {
+  enum { MOST = 9 };
+  const double most = 65536.0 * (double)scale.num / (double)scale.den;
+  int places = 0;
+  while (places < MOST && (double)scale_unit(places + 1) <= most) places++;
+  return places;
+}
+
+int64_t scale_unit(int places) {
+  int64_t unit = 1;
+  while (places-- > 0) unit *= 10;
+  return unit;
+}
+
+void weight_text(int64_t weight, int places, char text[32]) {
+  const int64_t unit = scale_unit(places), size = weight < 0 ? -weight : weight;
+  int n = snprintf(text, 32, "%s%" PRId64, weight < 0 ? "-" : "", size / unit);
+  if (size % unit == 0) return;
+  n += snprintf(text + n, 32 - (size_t)n, ".%0*" PRId64, places, size % unit);
+  while (text[n - 1] == '0') text[--n] = 0;
 }

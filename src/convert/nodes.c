@@ -43,11 +43,13 @@ void nodes_fill(struct nodes *nodes) {
   nodes->n_flags = n;
 }
 
+static void free_column(struct node_labels *c) {
+  ids_free(&c->labels);
+  mem_free(c->name), mem_free(c->code);
+}
+
 void nodes_free(struct nodes *nodes) {
-  for (int i = 0; i < nodes->n_columns; i++) {
-    ids_free(&nodes->column[i].labels);
-    mem_free(nodes->column[i].name), mem_free(nodes->column[i].code);
-  }
+  for (int i = 0; i < nodes->n_columns; i++) free_column(&nodes->column[i]);
   ids_free(&nodes->ids);
   mem_free(nodes->column), mem_free(nodes->is_node);
   *nodes = (struct nodes){0};
@@ -61,13 +63,17 @@ struct keyed {
   struct nodes *nodes;
   struct table *table;
   struct input_account *account;
-  int first_column, n_columns; /* in nodes->column */
-  int n_labels;                /* text columns wanted after the id */
-  bool fall_back;              /* one column, from the first label that is not empty */
-  bool may_add;                /* ids that are not known become nodes */
-  bool *seen;                  /* [ids.n], when nothing is added */
-  int same, other, unknown;    /* reasons */
+  int first_column, n_columns;       /* in nodes->column */
+  int n_labels;                      /* text columns wanted after the id */
+  int n_chosen;                      /* of n_columns: these decide whether a row repeats another */
+  bool fall_back;                    /* one column, from the first label that is not empty */
+  bool may_add;                      /* ids that are not known become nodes */
+  bool *seen;                        /* [ids.n], when nothing is added */
+  int same, other, unknown, similar; /* reasons */
 };
+
+/* Columns of labels that one table gives, at most; want and code arrays are of this size. */
+enum { MAX_LABELS = 4096 };
 
 static uint32_t code_of(struct keyed *k, const struct table_batch *b, int column, int64_t row) {
   struct ids *labels = &k->nodes->column[k->first_column + column].labels;
@@ -94,6 +100,20 @@ static struct status differing(const struct keyed *k, uint32_t index, int64_t ro
   return s;
 }
 
+/* A repeat that differs only in labels that nobody chose. */
+static struct status take_similar(struct keyed *k, uint32_t index, const uint32_t *code) {
+  const bool last = !strcmp(k->o->repeated_ids, "last");
+  if (k->similar < 0)
+    k->similar = account_reason(k->account,
+                                "repeat of an id that differs only in labels that were not chosen; "
+                                "the %s row was taken",
+                                last ? "last" : "first");
+  k->account->reason[k->similar].rows++;
+  for (int c = 0; last && c < k->n_columns; c++)
+    k->nodes->column[k->first_column + c].code[index] = code[c];
+  return fine();
+}
+
 /* A row for an id that already has codes. */
 static struct status take_repeat(struct keyed *k, uint32_t index, int64_t row,
                                  const uint32_t *code) {
@@ -101,6 +121,7 @@ static struct status take_repeat(struct keyed *k, uint32_t index, int64_t row,
   for (int c = k->n_columns - 1; c >= 0; c--)
     if (k->nodes->column[k->first_column + c].code[index] != code[c]) differs = c;
   if (differs < 0) return k->account->reason[k->same].rows++, fine();
+  if (differs >= k->n_chosen) return take_similar(k, index, code);
   const char *policy = k->o->repeated_ids;
   if (!strcmp(policy, "refuse")) return differing(k, index, row, differs, code[differs]);
   if (k->other < 0)
@@ -116,7 +137,7 @@ static struct status take_repeat(struct keyed *k, uint32_t index, int64_t row,
 static struct status take_keyed_row(struct keyed *k, const struct table_batch *b, int64_t i) {
   struct ids *ids = &k->nodes->ids;
   const int64_t before = ids->n;
-  uint32_t index, code[MAX_CHOICES];
+  uint32_t index, code[MAX_LABELS];
   if (ids->names) {
     const struct span s = span_trim(table_text(&b->column[0], i));
     if (!s.n)
@@ -147,7 +168,7 @@ static struct status take_keyed_row(struct keyed *k, const struct table_batch *b
 static struct status read_keyed(struct keyed *k, const char *what) {
   struct progress progress = progress_start(what, "bytes", 0, table_facts(k->table)->bytes);
   k->same = account_reason(k->account, "identical repeat of an id");
-  k->other = -1;
+  k->other = k->similar = -1;
   struct table_batch b = {.n = 1};
   while (b.n) {
     TRY(next_batch(k->table, &b, &progress));
@@ -159,30 +180,101 @@ static struct status read_keyed(struct keyed *k, const char *what) {
 
 /* ---- the node table ---- */
 
+/* A name that a column of the graph cannot have. */
+static bool is_taken(const char *name) {
+  return !*name || !strcmp(name, "sign") || !strcmp(name, ".") || !strcmp(name, "..") ||
+         is_reserved_column(name) || strchr(name, '/');
+}
+
+static struct status choose_named(struct keyed *k, const struct column_choices *choices,
+                                  struct table_want *want, int *n) {
+  for (int i = 1; i < choices->n; i++) {
+    const struct column_choice *c = &choices->item[i];
+    if (is_taken(c->key))
+      return failure(
+          EXIT_USAGE,
+          "--%s: the name '%s' is taken by the file format; choose another, such as cell_%s",
+          choices->option, c->key, c->key);
+    TRY(choice_find(c, k->table, choices->option, false, &want[*n].column));
+    if (want[*n].column < 0) continue;
+    want[(*n)++].kind = TABLE_TEXT;
+    add_column(k->nodes, c->key);
+    json_object_set_new(k->account->columns, c->key,
+                        json_string(table_column_name(k->table, want[*n - 1].column)));
+  }
+  return fine();
+}
+
+/* Is a column already wanted, or its name given to another? "transmitter" gives signs only where it
+ * is asked for. */
+static bool is_spoken_for(struct keyed *k, const struct table_want *want, int n, int column) {
+  const char *name = table_column_name(k->table, column);
+  for (int i = 0; i < n; i++)
+    if (want[i].column == column) return true;
+  return nodes_column(k->nodes, name) || !strcmp(name, "transmitter");
+}
+
+/* Every further column that may hold labels; drop_others looks at what they hold. */
+static struct status choose_others(struct keyed *k, struct table_want *want, int *n) {
+  for (int i = 0; i < table_n_columns(k->table); i++) {
+    const char *name = table_column_name(k->table, i);
+    if (is_taken(name) || !table_may_label(k->table, i) || is_spoken_for(k, want, *n, i)) continue;
+    if (*n == MAX_LABELS)
+      return failure(EXIT_INPUT,
+                     "%s: has more than %d columns of labels; choose with --node-columns and "
+                     "--labels named",
+                     table_path(k->table), MAX_LABELS - 1);
+    want[(*n)++] = (struct table_want){i, TABLE_TEXT};
+    add_column(k->nodes, name);
+  }
+  return fine();
+}
+
 static struct status choose_node_columns(struct keyed *k, struct column_choices *choices) {
-  struct table_want want[MAX_CHOICES];
+  struct table_want want[MAX_LABELS];
   int n = 1;
   want[0].kind = k->nodes->ids.names ? TABLE_TEXT : TABLE_ID;
   TRY(choice_find(&choices->item[0], k->table, choices->option, true, &want[0].column));
   json_object_set_new(k->account->columns, "id",
                       json_string(table_column_name(k->table, want[0].column)));
   k->first_column = k->nodes->n_columns;
-  for (int i = 1; i < choices->n; i++) {
-    const struct column_choice *c = &choices->item[i];
-    if (!strcmp(c->key, "sign") || is_reserved_column(c->key) || strchr(c->key, '/'))
-      return failure(
-          EXIT_USAGE,
-          "--%s: the name '%s' is taken by the file format; choose another, such as cell_%s",
-          choices->option, c->key, c->key);
-    TRY(choice_find(c, k->table, choices->option, false, &want[n].column));
-    if (want[n].column < 0) continue;
-    want[n++].kind = TABLE_TEXT;
-    add_column(k->nodes, c->key);
-    json_object_set_new(k->account->columns, c->key,
-                        json_string(table_column_name(k->table, want[n - 1].column)));
-  }
+  TRY(choose_named(k, choices, want, &n));
+  k->n_chosen = n - 1;
+  if (table_has_header(k->table) && strcmp(k->o->labels, "named")) TRY(choose_others(k, want, &n));
   k->n_labels = k->n_columns = n - 1;
   return table_select(k->table, want, n);
+}
+
+/* Labels repeat, and not all of them are numbers. */
+static bool holds_labels(const struct node_labels *c) {
+  enum { FEW = 1000 };
+  int64_t rows = 0;
+  for (int64_t i = 0; i < c->n; i++) rows += c->code[i] != 0;
+  if (c->labels.n - 1 > FEW && 2 * (c->labels.n - 1) > rows) return false;
+  for (int64_t l = 1; l < c->labels.n; l++) {
+    const int64_t at = c->labels.at[l];
+    if (!span_is_number((struct span){c->labels.text + at, c->labels.at[l + 1] - at})) return true;
+  }
+  return false;
+}
+
+/* Of the columns that nobody chose those stay that hold labels. */
+static void drop_others(struct keyed *k) {
+  struct nodes *nodes = k->nodes;
+  const int first = k->first_column + k->n_chosen;
+  int n = first;
+  for (int i = first; i < k->first_column + k->n_columns; i++) {
+    struct node_labels *c = &nodes->column[i];
+    if (holds_labels(c)) {
+      json_object_set_new(k->account->columns, c->name, json_string(c->name));
+      nodes->column[n++] = *c;
+      continue;
+    }
+    if (!k->account->left_out) k->account->left_out = json_array();
+    json_array_append_new(k->account->left_out, json_string(c->name));
+    free_column(c);
+  }
+  nodes->n_columns = n;
 }
 
 /* Superclass or status decides; the label must have been read. */
@@ -215,17 +307,23 @@ static struct status apply_rule(const struct convert_options *o, struct keyed *k
 
 static struct status read_nodes(const struct convert_options *o, struct keyed *k,
                                 struct column_choices *choices) {
-  const struct table_format format = {o->node_delimiter, o->node_header, "--node-delimiter"};
-  TRY(table_open(o->nodes, &format, &k->table));
-  const bool header = table_has_header(k->table);
-  choice_default(choices, "id", header ? "bodyId|root_id" : "1");
-  choice_default(choices, "type", header ? "type|primary_type" : NULL);
-  choice_default(choices, "side", header ? "somaSide|side" : NULL);
-  choice_default(choices, "superclass", header ? "superclass|super_class" : NULL);
-  choice_default(choices, "status", header ? "status" : NULL);
-  TRY(choices_parse(choices, o->node_columns));
+  const struct column_default column[] = {{"id", "bodyId|root_id", "1", !k->nodes->ids.names},
+                                          {"type", "type|primary_type", NULL, false},
+                                          {"side", "somaSide|side", NULL, false},
+                                          {"superclass", "superclass|super_class", NULL, false},
+                                          {"status", "status", NULL, false}};
+  const struct table_input input = {
+      .path = o->nodes,
+      .format = {o->node_delimiter, o->node_header, "--node-delimiter", "--node-header"},
+      .option = "node-columns",
+      .columns = o->node_columns,
+      .column = column,
+      .n_columns = sizeof column / sizeof *column,
+      .open = true};
+  TRY(table_open_input(&input, &k->table, choices));
   TRY(choose_node_columns(k, choices));
   TRY(read_keyed(k, "nodes"));
+  drop_others(k);
   return apply_rule(o, k);
 }
 
@@ -233,7 +331,7 @@ struct status nodes_read(const struct convert_options *o, struct nodes *nodes,
                          struct account *account) {
   struct keyed k = {
       .o = o, .nodes = nodes, .may_add = true, .account = account_input(account, "nodes")};
-  struct column_choices choices = {.open = true, .option = "node-columns"};
+  struct column_choices choices = {0};
   const struct status s = read_nodes(o, &k, &choices);
   choices_free(&choices);
   table_close(k.table);
@@ -253,7 +351,7 @@ static struct status choose_label_columns(struct keyed *k, struct column_choices
                         json_string(table_column_name(k->table, want[n - 1].column)));
   }
   k->n_labels = n - 1;
-  k->n_columns = 1;
+  k->n_columns = k->n_chosen = 1;
   k->fall_back = true;
   k->first_column = k->nodes->n_columns;
   add_column(k->nodes, "transmitter");
@@ -263,15 +361,18 @@ static struct status choose_label_columns(struct keyed *k, struct column_choices
 
 static struct status read_transmitters(const struct convert_options *o, struct keyed *k,
                                        struct column_choices *choices) {
-  const struct table_format format = {o->transmitter_delimiter, o->transmitter_header,
-                                      "--transmitter-delimiter"};
-  TRY(table_open(o->transmitters, &format, &k->table));
-  const bool header = table_has_header(k->table);
-  choice_default(choices, "id", header ? "body|bodyId|root_id" : "1");
-  choice_default(choices, "label", header ? "consensus_nt|consensusNt|nt_type" : "2");
-  choice_default(choices, "label2", NULL);
-  choice_default(choices, "label3", NULL);
-  TRY(choices_parse(choices, o->transmitter_columns));
+  const struct column_default column[] = {{"id", "body|bodyId|root_id", "1", !k->nodes->ids.names},
+                                          {"label", "consensus_nt|consensusNt|nt_type", "2", false},
+                                          {"label2", NULL, NULL, false},
+                                          {"label3", NULL, NULL, false}};
+  const struct table_input input = {.path = o->transmitters,
+                                    .format = {o->transmitter_delimiter, o->transmitter_header,
+                                               "--transmitter-delimiter", "--transmitter-header"},
+                                    .option = "transmitter-columns",
+                                    .columns = o->transmitter_columns,
+                                    .column = column,
+                                    .n_columns = sizeof column / sizeof *column};
+  TRY(table_open_input(&input, &k->table, choices));
   TRY(choose_label_columns(k, choices));
   k->unknown = account_reason(k->account, "no such node");
   k->seen = NEW_ZERO(bool, k->nodes->ids.n);
@@ -284,7 +385,7 @@ struct status transmitters_read(const struct convert_options *o, struct nodes *n
     return failure(EXIT_USAGE,
                    "--transmitters: --node-columns already names a transmitter column; give one");
   struct keyed k = {.o = o, .nodes = nodes, .account = account_input(account, "transmitters")};
-  struct column_choices choices = {.option = "transmitter-columns"};
+  struct column_choices choices = {0};
   const struct status s = read_transmitters(o, &k, &choices);
   choices_free(&choices);
   mem_free(k.seen);

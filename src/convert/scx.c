@@ -18,6 +18,8 @@ static struct status only_scx(const struct convert_options *o) {
   if (!stray && o->signs) stray = "--signs";
   if (!stray && o->scale) stray = "--scale";
   if (!stray && o->delay) stray = "--delay";
+  if (!stray && o->weight) stray = "--weight";
+  if (!stray && o->min_weight) stray = "--min-weight";
   if (!stray && o->where.n) stray = "--where";
   if (!stray) return fine();
   return failure(EXIT_USAGE, "%s: an .scx folder is complete; %s does not apply", o->edges, stray);

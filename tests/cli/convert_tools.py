@@ -46,8 +46,8 @@ class Graph:
                 self.columns[column] = values.tolist()
             rows = [edges[k][:].astype(np.int64) if k in edges else np.zeros(0, np.int64) for k in
                     ("source_node_id", "target_node_id", "0/delay_steps", "0/impulse", "0/nsyns")]
-            order = np.lexsort(rows[::-1])
-            self.source, self.target, self.delay, self.impulse, self.count = (r[order] for r in rows)
+            order = np.lexsort([row for row in rows[::-1] if len(row) == len(rows[0])])
+            self.source, self.target, self.delay, self.impulse, self.count = (r[order] if len(r) else r for r in rows)
             self.digest = file.attrs["graph_digest"].decode()
             self.provenance = json.loads(file.attrs["source_json"])
 

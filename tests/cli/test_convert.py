@@ -148,8 +148,12 @@ def test_transmitters():
 def test_repeated_ids():
     table = edges((5, 6, 1))
     same = write("same.csv", "bodyId,type,other\n5,A,x\n5,A,y\n6,C,z\n")
-    facts, graph, _ = good("--edges", table, "--nodes", same)
+    facts, graph, _ = good("--edges", table, "--nodes", same, "--labels", "named")
     check("same", (graph.body_id.tolist(), dropped(facts, "nodes")), ([5, 6], {"identical repeat of an id": 1}))
+    for policy, kept in (("refuse", "first"), ("first", "first"), ("last", "last")):
+        facts, graph, _ = good("--edges", table, "--nodes", same, "--repeated-ids", policy)
+        reason = f"repeat of an id that differs only in labels that were not chosen; the {kept} row was taken"
+        check("similar", (dropped(facts, "nodes"), graph.columns["other"]), ({reason: 1}, ["x" if kept == "first" else "y", "z"]))
     differ = write("differ.csv", "bodyId,type\n5,A\n6,C\n5,B\n")
     refused(INPUT, ["row 3", "id 5", "'B'", "'A'", "--repeated-ids"], "--edges", table, "--nodes", differ)
     for policy, kind in (("first", "A"), ("last", "B")):
@@ -214,7 +218,7 @@ def test_layouts():
             "pre=von,post=nach,weight=synapses", "--where", "kind=x")
     refused(INPUT, ["all 1 rows were dropped; first reason: synapses is not as --where asks"],
             "--edges", tabs, "--columns", "pre=von,post=nach,weight=synapses", "--where", "synapses=4")
-    refused(INPUT, ["'body_pre', 'bodyId_pre', 'pre' or 'pre_root_id' (pre)", "'von'", "'synapses'", "--columns"], "--edges", tabs)
+    refused(INPUT, ["'body_pre', 'bodyId_pre', 'pre', 'pre_root_id' or 'pre_pt_root_id' (pre)", "'von'", "'synapses'", "--columns"], "--edges", tabs)
     refused(INPUT, ["row 2", "line 3", "2 fields", "3"], "--edges", edges((1, 2, 3), (1, 2)))
     refused(INPUT, ["row 1", "quote"], "--edges", write("t", HEAD + '"1,2,3\n'))
     refused(INPUT, ["row 1", "after a closing quote"], "--edges", write("t", HEAD + '"1"2,2,3\n'))
@@ -320,6 +324,182 @@ def test_releases_and_files():
     check(error, code, OUTPUT)
     facts, graph, error = good("--edges", write("t", HEAD))
     check("no edges", (facts["result"]["edges"], facts["result"]["nodes"], "no edges" in error), (0, 0, True))
+
+
+def names_without_header(rows, *words):
+    """The edges of a table by position, and what became of its first row."""
+    facts, graph, _ = good("--edges", write("t.tsv", "".join("\t".join(map(str, row)) + "\n" for row in rows)), *words)
+    return graph.edges(), facts["inputs"][0]["rows"]
+
+
+def test_columns_by_position():
+    """A first row is data where the columns given by position hold numbers; where nothing tells, it is asked for."""
+    rows = [("ADAL", "ADAR", "gap", "JSH", 2), ("ADAL", "AIBL", "send", "N2U", 1), ("AIBL", "RIBL", "send", "JSH", 7)]
+    wanted = [("ADAL", "ADAR", 2), ("ADAL", "AIBL", 1), ("AIBL", "RIBL", 7)]
+    columns = ("--columns", "pre=1,post=2,weight=5")
+    check("guessed", names_without_header(rows, *columns), (wanted, 3))
+    check("said", names_without_header(rows, *columns, "--header", "no"), (wanted, 3))
+    head = [("from", "to", "how", "where", "n")]
+    check("header", names_without_header(head + rows, *columns), (wanted, 3))
+    check("empty header", names_without_header([("", "", "", "", "")] + rows, *columns), (wanted, 3))
+    check("one name", names_without_header(head + rows, "--columns", "pre=1,post=2,weight=n"), (wanted, 3))
+    check("numbers", names_without_header([("a", "b", "c"), (1, 2, 3)], "--columns", "pre=1,post=2,weight=3"), ([(1, 2, 3)], 1))
+    table = write("s.csv", "A,B,3\nB,C,4\nC,A,5\n")
+    _, graph, _ = good("--edges", table, "--columns", "pre=1,post=2,weight=3")
+    check("three edges", graph.edges(), [("A", "B", 3), ("B", "C", 4), ("C", "A", 5)])
+    refused(INPUT, ["'A', 'B', '3'", "--header no"], "--edges", table)
+    refused(USAGE, ["'A'", "--header yes", "--header no"], "--edges", write("p.csv", "A,B\nB,C\n"), "--columns", "pre=1,post=2")
+    for header, edges_found in (("no", [("A", "B", 1), ("B", "C", 1)]), ("yes", [("B", "C", 1)])):
+        _, graph, _ = good("--edges", path("p.csv"), "--columns", "pre=1,post=2", "--header", header)
+        check(header, graph.edges(), edges_found)
+    nodes = write("nodes.csv", "A,x\nB,y\nC,x\n")
+    words = ("--edges", table, "--columns", "pre=1,post=2,weight=3", "--nodes", nodes, "--node-columns", "id=1,type=2")
+    refused(USAGE, ["nodes.csv", "--node-header yes"], *words)
+    _, graph, _ = good(*words, "--node-header", "no")
+    check("types", graph.columns["type"], ["x", "y", "x"])
+    _, graph, _ = good("--edges", edges((5, 6, 1)), "--nodes", write("numbers.csv", "5,x\n6,y\n"), "--node-columns", "id=1,type=2")
+    check("ids that must be numbers", graph.columns["type"], ["x", "y"])
+    refused(USAGE, ["nodes.csv", "--transmitter-header"], *words[:4], "--transmitters", nodes, "--transmitter-columns", "id=1,label=2")
+
+
+def test_numbers_as_names():
+    """A number that names one column and is the position of another is refused; #N is always a position."""
+    table = write("t.csv", "pre,2,1,n\nA,B,C,5\n")
+    refused(INPUT, ["'1' (post)", "#N"], "--edges", table, "--columns", "pre=pre,post=1,weight=n")
+    refused(INPUT, ["'1'", "--where", "#1"], "--edges", table, "--columns", "pre=pre,post=2,weight=n", "--where", "1=C")
+    _, graph, _ = good("--edges", table, "--columns", "pre=pre,post=#3,weight=n", "--where", "#2=B")
+    check("by position", graph.edges(), [("A", "C", 5)])
+    _, graph, _ = good("--edges", table, "--columns", "pre=#1,post=2,weight=4")
+    check("its own position", graph.edges(), [("A", "B", 5)])
+
+
+def test_rows_that_where_drops():
+    """Whatever is wrong in a row that --where drops, it stops nothing."""
+    table = write("fw.csv", "pre,post,weight,d,kind\nA,B,3,1,chem\nB,C,0.5,1,elec\nC,A,,1,elec\nA,C,4,2,chem\nA,B,1,x,elec\n")
+    words = ("--edges", table, "--columns", "delay=d")
+    for n in (1, 3):
+        facts, graph, _ = good(*words, "--where", "kind=chem", n=n)
+        check("kept", (graph.edges(), graph.delay.tolist(), dropped(facts)),
+              ([("A", "B", 3), ("A", "C", 4)], [1, 2], {"kind is not as --where asks": 3}))
+    refused(INPUT, ["row 2", "'weight'", "'0.5'", "--scale"], *words, "--where", "kind=elec")
+    refused(INPUT, ["row 1", "'d'", "'x'"], "--edges", write("d.csv", "pre,post,weight,d,k\nA,B,1,x,e\n"), "--columns", "delay=d", "--where", "k=e")
+    numbers = write("n.csv", "pre,post,weight,kind\n1,2,3,chem\n,2,1,elec\n-7,2,1,elec\n2,1,99999999999,elec\n")
+    _, graph, _ = good("--edges", numbers, "--where", "kind=chem", "--ids", "numbers")
+    check("ids", graph.edges(), [(1, 2, 3)])
+    refused(INPUT, ["row 2", "'pre'", "missing"], "--edges", numbers, "--where", "kind=elec")
+    try:
+        import pyarrow
+        from pyarrow import feather
+    except ImportError as missing:
+        print("skipped Feather:", missing)
+        return
+    feather.write_feather(pyarrow.table({"pre": [1, None, 2, 3], "post": [2, 1, 1, 1], "weight": [3, 0.5, None, 2.0],
+                                         "kind": ["chem", "elec", "elec", "chem"]}), path("fw.feather"))
+    facts, graph, _ = good("--edges", path("fw.feather"), "--where", "kind=chem")
+    check("Feather", (graph.edges(), dropped(facts)), ([(1, 2, 3), (3, 1, 2)], {"kind is not as --where asks": 2}))
+    refused(INPUT, ["row 2", "'pre'"], "--edges", path("fw.feather"), "--where", "kind=elec")
+
+
+def test_tables_without_weights():
+    """One row per synapse: rows are counted, on request or where there are just two columns."""
+    facts, graph, _ = good("--edges", write("u.txt", "1 2\n2 3\n1 2\n"))
+    check("two columns", (graph.edges(), graph.count.tolist()), ([(1, 2, 2), (2, 3, 1)], [2, 1]))
+    check("said", (facts["rules"]["weight_of_a_row"], facts["inputs"][0]["columns"]), (1, {"pre": "1", "post": "2"}))
+    table = write("cave.csv", "id,pre_pt_root_id,post_pt_root_id,size\n1,7,8,0.5\n2,7,8,0.25\n3,8,7,1\n")
+    refused(INPUT, ["'weight' or 'syn_count'", "--weight 1"], "--edges", table)
+    for n in (1, 4):
+        _, graph, _ = good("--edges", table, "--weight", "1", n=n)
+        check("rows", graph.edges(), [(7, 8, 2), (8, 7, 1)])
+    _, graph, _ = good("--edges", edges((1, 2, 9), (1, 2, 9)), "--weight", "3")
+    check("in place of the column", graph.edges(), [(1, 2, 6)])
+    refused(USAGE, ["--weight", "'size'"], "--edges", table, "--weight", "1", "--columns", "weight=size")
+
+
+def test_min_weight():
+    """The sum of a pair decides, whatever its sign; what is left out is counted, and nodes may lose their last edge."""
+    table = edges((1, 2, 3), (1, 2, 3), (2, 3, 4), (3, 1, -5), (4, 4, 1))
+    facts, graph, _ = good("--edges", table, "--min-weight", "5")
+    check("edges", graph.edges(), [(1, 2, 6), (3, 1, -5)])
+    result = facts["result"]
+    check("account", (result["below_min_weight"], result["below_min_weight_sum"], result["weight_sum"], result["isolated_nodes"],
+                      result["self_loops"], facts["rules"]["min_weight"]), (2, 5, 11, 1, 0, 5))
+    check("all nodes", graph.body_id.tolist(), [1, 2, 3, 4])
+    _, graph, _ = good("--edges", table, "--min-weight", "5", "--isolated", "drop", "--scale", "2")
+    check("before the scale, and nodes", (graph.edges(), graph.body_id.tolist()), ([(1, 2, 12), (3, 1, -10)], [1, 2, 3]))
+    refused(INPUT, ["all 4 edges", "--min-weight 7"], "--edges", table, "--min-weight", "7")
+
+
+def test_fractions():
+    rows = [(1, 2, "0.5"), (1, 2, "0.25"), (2, 1, "-1.25"), (2, 3, 3), (3, 1, "4e-1")]
+    table = edges(*rows)
+    refused(INPUT, ["row 1", "'0.5'", "--scale"], "--edges", table)
+    for n in (1, 3):
+        facts, graph, _ = good("--edges", table, "--scale", "10", n=n)
+        check("sums, then half to even", graph.edges(), [(1, 2, 8), (2, 1, -12), (2, 3, 30), (3, 1, 4)])
+        check("sum", (facts["result"]["weight_sum"], facts["rules"]["decimal_places"], len(graph.count)), (5.4, 5, 0))
+    facts, graph, _ = good("--edges", table, "--scale", "10", "--min-weight", "1")
+    check("at least 1", (graph.edges(), facts["result"]["below_min_weight_sum"]), ([(2, 1, -12), (2, 3, 30)], 1.15))
+    refused(INPUT, ["3 -> 1", "weight 0.4", "loses"], "--edges", table, "--scale", "1/2")
+    refused(INPUT, ["row 2", "21474"], "--edges", edges((1, 2, "0.5"), (1, 2, 30000)), "--scale", "10", "--overflow", "saturate")
+    refused(INPUT, ["row 1", "'x'", "number"], "--edges", edges((1, 2, "x")), "--scale", "10")
+    _, graph, _ = good("--edges", edges((1, 2, 30000)), "--scale", "10", "--overflow", "saturate")
+    check("whole numbers as ever", graph.edges(), [(1, 2, 32767)])
+
+
+def test_signs_are_counted():
+    def split(*words):
+        facts, _, _ = good(*words)
+        result = facts["result"]
+        return [result[key] for key in ("excitatory_edges", "inhibitory_edges", "zero_edges", "signs_from")]
+    check("unsigned", split("--edges", edges((1, 2, 3), (2, 1, 4), (2, 3, 0))), [2, 0, 1, "none"])
+    check("by weights", split("--edges", edges((1, 2, 3), (2, 1, -4))), [1, 1, 0, "weights"])
+    labels = write("nt.csv", "body,consensus_nt\n1,gaba\n2,acetylcholine\n")
+    check("by labels", split("--edges", edges((1, 2, 3), (2, 1, 4), (2, 3, 1)), "--transmitters", labels), [2, 1, 0, "transmitters"])
+
+
+def test_missing_signs_are_named_at_once():
+    labels = write("nt.csv", "body,consensus_nt\n1,gaba\n2,octopamine\n3,serotonin\n4,\n")
+    signs = write("s.json", '{"signs": {"gaba": -1}}')
+    words = ("--edges", edges((1, 2, 3), (2, 3, 1), (3, 4, 1), (4, 1, 1)), "--transmitters", labels, "--signs", signs)
+    refused(INPUT, ["transmitters 'octopamine', 'serotonin', 'missing'", '"octopamine": .., "serotonin": .., "missing": ..'], *words)
+    write("s.json", '{"signs": {"gaba": -1, "missing": 1}}')
+    refused(INPUT, ["transmitters 'octopamine', 'serotonin';"], *words)
+    write("s.json", '{"signs": {"gaba": -1, "octopamine": 1, "serotonin": "exclude"}}')
+    refused(INPUT, ["'missing'", "id 4"], *words)
+    many = write("many.csv", "body,consensus_nt\n" + "".join(f"{i},label number {i}\n" for i in range(200)))
+    nodes = write("nodes.csv", "bodyId\n" + "".join(f"{i}\n" for i in range(200)))
+    refused(INPUT, ["'label number 0'", " ...;"], *words[:2], "--nodes", nodes, "--transmitters", many, "--signs", signs)
+
+
+def test_labels_are_kept():
+    """Every column of labels is a column of the graph; numbers and texts that hardly repeat are not."""
+    head = "root_id,class,nerve,x,flow,sign,a/b,note,empty,transmitter\n"
+    rows = [f"{i},{'AB'[i % 2]},n{i % 3},{i * 0.5},in,1,u,note {i},,gaba\n" for i in range(1200)]
+    nodes, table = write("nodes.csv", head + "".join(rows)), edges((1, 2, 3), (2, 1, 4))
+    for n in (1, 2):
+        facts, graph, _ = good("--edges", table, "--nodes", nodes, n=n)
+        check("kept", sorted(graph.columns), ["class", "flow", "nerve"])
+        check("values", (graph.columns["class"][:3], graph.columns["nerve"][:3]), (["A", "B", "A"], ["n0", "n1", "n2"]))
+        (said,) = [t for t in facts["inputs"] if t["role"] == "nodes"]
+        check("said", (said["columns_left_out"], said["columns"]),
+              (["x", "note", "empty"], {"id": "root_id", "class": "class", "nerve": "nerve", "flow": "flow"}))
+    _, graph, _ = good("--edges", table, "--nodes", nodes, "--labels", "named", "--node-columns", "kind=class,note=note")
+    check("named", sorted(graph.columns), ["kind", "note"])
+    _, graph, _ = good("--edges", table, "--nodes", nodes, "--node-columns", "superclass=class")
+    check("named and all", sorted(graph.columns), ["flow", "nerve", "superclass"])
+    refused(USAGE, ["--labels named", "--nodes"], "--edges", table, "--labels", "named")
+
+
+def test_files_of_other_formats():
+    for content, parts in [(b"%%MatrixMarket matrix coordinate\n3 3 1\n1 2 3\n", ["MatrixMarket", "jobs/import.py"]),
+                           (b"<?xml version='1.0'?><graphml/>", ["GraphML", "jobs/import.py"]),
+                           (b"PK\x03\x04....", [".npz", "jobs/import.py"]), (b"\x93NUMPY..", ["NumPy", "jobs/import.py"]),
+                           (b"PAR1xxxx", ["Parquet", "jobs/import.py"]), (b"\x1f\x8b\x08\x00", ["gunzip"]),
+                           (b"# FromNodeId ToNodeId\n1 2\n", ["comment", "'#", "grep -v"]),
+                           (b"% asym weighted\n1 2 3\n", ["comment", "'%", "grep -v"]), (b'{"edges": []}', ["JSON"])]:
+        refused(INPUT, parts, "--edges", write("odd", content))
+    _, graph, _ = good("--edges", write("odd", "#pre,post,n\n1,2,3\n"), "--header", "yes", "--columns", "pre=#pre,post=post,weight=n")
+    check("a header that begins so", graph.edges(), [(1, 2, 3)])
 
 
 def resident_peak(*words):

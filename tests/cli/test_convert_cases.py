@@ -28,6 +28,7 @@ except ImportError:
 WIDER = {
     "annotations_compact_rejected": "nodes without edges may be left out under any node rule",
     "body_2^63": "ids are unsigned 64-bit end to end",
+    "weight_float": "with --scale weights may have fractions",
     "side_categories_129": "labels are an enumeration of any size",
 }
 

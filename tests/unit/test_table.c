@@ -51,6 +51,35 @@ static void test_counts(void) {
     CHECK(span_count(span_of(bad[i]), &x) != NULL);
 }
 
+static int64_t decimal(const char *text, int places) {
+  int64_t units = -99;
+  CHECK(!span_decimal(span_of(text), places, &units));
+  return units;
+}
+
+static void test_decimals(void) {
+  CHECK_EQ(decimal("0.5", 1), 5);
+  CHECK_EQ(decimal(" -0.5\t", 3), -500);
+  CHECK_EQ(decimal("+12", 2), 1200);
+  CHECK_EQ(decimal("1.25e-1", 3), 125);
+  CHECK_EQ(decimal("1.5E+2", 0), 150);
+  CHECK_EQ(decimal(".25", 1), 2); /* halves to even */
+  CHECK_EQ(decimal(".35", 1), 4);
+  CHECK_EQ(decimal("-0.25", 1), -2);
+  CHECK_EQ(decimal("0.2500001", 1), 3);
+  CHECK_EQ(decimal("0.5", 0), 0);
+  CHECK_EQ(decimal("1.5", 0), 2);
+  CHECK_EQ(decimal("0.05", 0), 0);
+  CHECK_EQ(decimal("0.3333333333333333", 9), 333333333);
+  CHECK_EQ(decimal("0e999999999999", 9), 0);
+  CHECK_EQ(decimal("9223372036.854775807", 9), INT64_MAX);
+  CHECK_EQ(decimal("1e-300", 9), 0);
+  int64_t x;
+  static const char *const bad[] = {"", "x", "1e", "9223372036.854775808", "1e12", "1.2.3", "inf"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    CHECK(span_decimal(span_of(bad[i]), 9, &x) != NULL);
+}
+
 /* Row i of the large files, from 0: id, count, and a text with everything that is awkward. */
 static uint64_t id_of(int64_t i) {
   return (uint64_t)i * 0x9E3779B97F4A7C15u;
@@ -197,6 +226,7 @@ int main(int argc, char **argv) {
   close(fd);
   test_ids();
   test_counts();
+  test_decimals();
   test_large(path);
   test_fault_far_in(path);
   test_faults(path);
