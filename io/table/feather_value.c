@@ -1,3 +1,4 @@
+/* Numbers of Feather columns as ids, counts and text. */
 #include "feather_value.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* The account of every row of the tables: counted, printed, written as JSON. */
 #include "account.h"
 #include "core/mem.h"
 

@@ -1,3 +1,4 @@
+/* Ids, numbers or names, in a hash table that gives them indices. */
 #include "ids.h"
 #include "core/mem.h"
 #include "core/numbers.h"

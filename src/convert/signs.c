@@ -1,3 +1,4 @@
+/* Sign tables: found, read, checked, looked up. */
 #include "signs.h"
 #include "core/mem.h"
 

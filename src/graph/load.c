@@ -1,7 +1,11 @@
+/* One rank's share of a graph, from the artifact to memory. */
 #include "load.h"
 #include "partition/halo.h"
+#include "core/json.h"
 #include "core/mem.h"
 #include "partition/rows.h"
+
+#include <string.h>
 
 enum { SLICE = 1 << 20 }; /* edges read at a time */
 
@@ -22,6 +26,24 @@ void load_split(const struct comm *comm, struct connectome_file *file, int parts
     mem_free(block), mem_free(row_ptr);
   }
   comm_share(comm, first, (parts + 1) * (int64_t)sizeof *first, 0);
+}
+
+bool load_is_unsigned(struct connectome_file *file) {
+  char *text = connectome_provenance(file);
+  json_t *facts = NULL;
+  bool is_unsigned = false;
+  if (text && !json_from_text(text, "provenance", &facts).code) {
+    const json_t *made = facts; /* a graph made from another holds that one's provenance */
+    for (const json_t *inner = made; inner;) {
+      made = inner;
+      inner = json_object_get(json_array_get(json_object_get(made, "inputs"), 0), "provenance");
+    }
+    const json_t *from = json_object_get(json_object_get(made, "result"), "signs_from");
+    is_unsigned = json_is_string(from) && !strcmp(json_string_value(from), "none");
+    json_decref(facts);
+  }
+  mem_free(text);
+  return is_unsigned && connectome_facts(file)->n_edges > 0;
 }
 
 void share_load(struct connectome_file *file, gidx first, gidx last, struct share *share) {

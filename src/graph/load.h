@@ -11,6 +11,10 @@
  * balanced by in-degree + 1. */
 void load_split(const struct comm *comm, struct connectome_file *file, int parts, gidx *first);
 
+/* Did nothing give signs to the edges, so that all are excitatory? As `convert` has recorded it in
+ * the provenance; false for graphs that do not say. Local. */
+bool load_is_unsigned(struct connectome_file *file);
+
 /* Where a rank's share lies in the file, and which neurons its rows are. */
 struct share {
   gidx first; /* rows [first, first + n_own) */

@@ -1,3 +1,4 @@
+/* Rows of a graph put in the order that METIS finds, and what is said about it. */
 #include "reorder.h"
 #include "core/mem.h"
 

@@ -1,3 +1,4 @@
+/* The portable .scx folder as a graph in memory, and back. */
 #include "scx.h"
 #include "core/json.h"
 #include "core/mem.h"

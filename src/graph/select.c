@@ -1,3 +1,4 @@
+/* Neurons chosen by ids, names, labels or indices. */
 #include "select.h"
 #include "core/mem.h"
 
@@ -11,12 +12,16 @@ void neurons_load(struct connectome_file *file, struct neurons *neurons) {
   connectome_body_ids(file, 0, neurons->n, neurons->body_id);
   if (facts->has_names) neurons->name = connectome_names(file);
   connectome_column(file, "type", &neurons->type);
+  neurons->column = connectome_column_names(file);
+  neurons->file = file;
 }
 
 void neurons_free(struct neurons *neurons) {
   for (int64_t i = 0; neurons->name && i < neurons->n; i++) mem_free(neurons->name[i]);
   mem_free(neurons->name), mem_free(neurons->body_id);
   node_column_free(&neurons->type);
+  for (char **name = neurons->column; name && *name; name++) mem_free(*name);
+  mem_free(neurons->column);
   *neurons = (struct neurons){0};
 }
 
@@ -101,17 +106,21 @@ static struct status choose_name(struct chooser *c, const json_t *value) {
   return fine();
 }
 
-static struct status choose_type(struct chooser *c, const json_t *value) {
-  if (!json_is_string(value)) return failure(EXIT_USAGE, "%s: types must be strings", c->where);
-  const struct node_column *type = &c->neurons->type;
+static struct status choose_label(struct chooser *c, const struct node_column *column,
+                                  const char *kind, const json_t *value) {
+  if (!json_is_string(value)) return failure(EXIT_USAGE, "%s: %ss must be strings", c->where, kind);
   int64_t found = 0;
-  for (int label = 0; label < type->n_labels; label++) {
-    if (strcmp(type->label[label], json_string_value(value))) continue;
+  for (int label = 0; label < column->n_labels; label++) {
+    if (strcmp(column->label[label], json_string_value(value))) continue;
     for (int64_t i = 0; i < c->neurons->n; i++)
-      if (type->code[i] == (uint32_t)label) c->chosen[i] = 1, found++;
+      if (column->code[i] == (uint32_t)label) c->chosen[i] = 1, found++;
   }
-  if (!found) add_unknown(c->unknown, "type", value, c->where);
+  if (!found) add_unknown(c->unknown, kind, value, c->where);
   return fine();
+}
+
+static struct status choose_type(struct chooser *c, const json_t *value) {
+  return choose_label(c, &c->neurons->type, "type", value);
 }
 
 static struct status choose_index(struct chooser *c, const json_t *value) {
@@ -133,6 +142,56 @@ static const struct {
              {"indices", choose_index}};
 enum { N_RULES = sizeof rules / sizeof *rules };
 
+/* The columns that neurons can be chosen by, for a message: "side, superclass", or "none". */
+static void list_columns(const struct neurons *neurons, char *list, size_t size) {
+  size_t at = 0;
+  snprintf(list, size, "none");
+  for (char **name = neurons->column; name && *name && at < size; name++)
+    if (strcmp(*name, "sign"))
+      at += (size_t)snprintf(list + at, size - at, "%s%s", at ? ", " : "", *name);
+}
+
+static struct status no_column(const struct chooser *c, const char *key) {
+  char list[400];
+  list_columns(c->neurons, list, sizeof list);
+  if (!strcmp(key, "types"))
+    return failure(EXIT_USAGE,
+                   "%s: \"types\": the graph has no column \"type\"; columns that it has: %s (each "
+                   "can be a key, as in {\"superclass\": [\"motor\"]})",
+                   c->where, list);
+  return failure(
+      EXIT_USAGE,
+      "%s: unknown key \"%s\": neurons are chosen by body_ids, names, types, indices, or "
+      "a column of labels; columns that the graph has: %s",
+      c->where, key, list);
+}
+
+static bool has_column(const struct neurons *neurons, const char *key) {
+  for (char **name = neurons->column; name && *name; name++)
+    if (!strcmp(*name, key)) return true;
+  return false;
+}
+
+/* A key that is a column of the graph. */
+static struct status choose_by_column(struct chooser *c, const char *key, const json_t *list) {
+  struct node_column column = {0};
+  if (!has_column(c->neurons, key)) return no_column(c, key);
+  if (!json_is_array(list))
+    return failure(EXIT_USAGE, "%s: \"%s\" must be a list [ ]", c->where, key);
+  connectome_column(c->neurons->file, key, &column);
+  struct status s = column.code ? fine() : no_column(c, key);
+  for (size_t i = 0; i < json_array_size(list) && !s.code; i++)
+    s = choose_label(c, &column, key, json_array_get(list, i));
+  node_column_free(&column);
+  return s;
+}
+
+static bool is_rule(const char *key) {
+  for (int rule = 0; rule < N_RULES; rule++)
+    if (!strcmp(rules[rule].key, key)) return true;
+  return false;
+}
+
 static struct status choose_by_key(struct chooser *c, const json_t *select, int rule) {
   const json_t *list = json_object_get(select, rules[rule].key);
   if (!list) return fine();
@@ -144,6 +203,7 @@ static struct status choose_by_key(struct chooser *c, const json_t *select, int 
   if (rules[rule].choose == choose_body_id && c->neurons->name)
     return failure(EXIT_USAGE, "%s: the neurons of this graph have names, not numbers; use names",
                    c->where);
+  if (rules[rule].choose == choose_type && !c->neurons->type.code) return no_column(c, "types");
   for (size_t i = 0; i < json_array_size(list); i++)
     TRY(rules[rule].choose(c, json_array_get(list, i)));
   return fine();
@@ -152,7 +212,6 @@ static struct status choose_by_key(struct chooser *c, const json_t *select, int 
 /* ---- a whole SELECT ---- */
 
 static struct status choose(struct chooser *c, const json_t *select) {
-  static const char *const known[] = {"body_ids", "names", "types", "indices"};
   if (json_is_string(select) && !strcmp(json_string_value(select), "all")) {
     memset(c->chosen, 1, (size_t)c->neurons->n);
     return fine();
@@ -160,9 +219,13 @@ static struct status choose(struct chooser *c, const json_t *select) {
   if (!json_is_object(select) || json_object_size(select) == 0)
     return failure(
         EXIT_USAGE,
-        "%s: neurons are chosen by \"all\" or an object with body_ids, names, types or indices",
+        "%s: neurons are chosen by \"all\" or an object with body_ids, names, types, indices or "
+        "columns of labels",
         c->where);
-  TRY(json_only_keys(select, c->where, known, N_RULES));
+  const char *key;
+  json_t *list;
+  json_object_foreach((json_t *)select, key, list) if (!is_rule(key))
+      TRY(choose_by_column(c, key, list));
   for (int rule = 0; rule < N_RULES; rule++) TRY(choose_by_key(c, select, rule));
   return fine();
 }

@@ -1,10 +1,11 @@
 /* How users name neurons. A SELECT is "all" or an object with one or more of
  *
  *   {"body_ids": [10001, "720575940661339777"], "names": ["AVAL"], "types": ["DNg13"],
- *    "indices": [0, 5]}
+ *    "indices": [0, 5], "superclass": ["motor", "descending"]}
  *
  * (their union). body_ids above 2^53 are written as strings; names are for graphs whose ids are
- * names; types are values of the node column "type"; indices are canonical node ids. */
+ * names; indices are canonical node ids; types are labels of the node column "type"; every other
+ * key is a node column of the graph, its values labels of that column. */
 #ifndef FASCICLE_SELECT_H
 #define FASCICLE_SELECT_H
 
@@ -15,11 +16,13 @@
 struct neurons {
   char population[128];
   int64_t n;
-  uint64_t *body_id;       /* [n] ascending */
-  char **name;             /* [n] in byte order, or NULL when ids are numbers */
-  struct node_column type; /* code and label, or neither when the graph has no types */
+  uint64_t *body_id;            /* [n] ascending */
+  char **name;                  /* [n] in byte order, or NULL when ids are numbers */
+  struct node_column type;      /* code and label, or neither when the graph has no types */
+  char **column;                /* names of all node columns, NULL at the end; or NULL */
+  struct connectome_file *file; /* from which other columns are read when a SELECT names them */
 };
-/* Local; free with neurons_free. */
+/* Local; free with neurons_free. The file must stay open while neurons are selected. */
 void neurons_load(struct connectome_file *file, struct neurons *neurons);
 void neurons_free(struct neurons *neurons);
 
@@ -40,8 +43,8 @@ struct unknown {
   char text[700]; /* the first of them: "type \"X\" (stimulus[0]), ..." */
 };
 
-/* Resolve one SELECT. Wrong form: EXIT_USAGE naming `where`. Names that no neuron has are added to
- * `unknown` instead. Local and pure. */
+/* Resolve one SELECT. Wrong form, or a column that the graph does not have: EXIT_USAGE naming
+ * `where`. Names that no neuron has are added to `unknown` instead. Local. */
 struct status select_neurons(const struct neurons *neurons, const json_t *select, const char *where,
                              struct unknown *unknown, struct selection *selection);
 

@@ -1,3 +1,4 @@
+/* Controls: the edges of a graph rewired at random, with what is kept and what was lost. */
 #include "shuffled.h"
 #include "build.h"
 #include "core/log.h"

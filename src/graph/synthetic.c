@@ -1,3 +1,4 @@
+/* Synthetic connectomes as graphs in memory. */
 #include "synthetic.h"
 #include "core/mem.h"
 #include "core/rng.h"

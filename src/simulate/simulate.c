@@ -261,6 +261,10 @@ static struct status set_up(struct comm *world, struct simulation *sim) {
   split(sim);
   TRY(simulate_residency(world, sim));
   TRY(open_folder(world, sim));
+  if (load_is_unsigned(sim->file))
+    log_warning("%s: every edge is excitatory: nothing gave signs when it was converted "
+                "(convert --transmitters FILE, or weights below 0)",
+                sim->graph);
   load_net(sim);
   make_stimuli(sim);
   return fine();

@@ -7,7 +7,9 @@ import os
 import random
 import subprocess
 
-from convert_tools import check, dropped, fascicle, good, refused, run, write
+import h5py
+
+from convert_tools import check, dropped, fascicle, good, ranks, refused, run, write
 from side_by_side import path, run_tests
 
 USAGE, INPUT, OUTPUT = 2, 65, 73
@@ -488,6 +490,42 @@ def test_labels_are_kept():
     _, graph, _ = good("--edges", table, "--nodes", nodes, "--node-columns", "superclass=class")
     check("named and all", sorted(graph.columns), ["flow", "nerve", "superclass"])
     refused(USAGE, ["--labels named", "--nodes"], "--edges", table, "--labels", "named")
+
+
+def simulated(neurons, code=0):
+    """Standard error of a simulation of graph.h5, in which these neurons are driven, and the ids of those that fired."""
+    config = write("config.json", json.dumps({"threshold": 10, "decay_shifts": [3], "stimulus": [
+        {"neurons": neurons, "kind": "spikes", "steps": [3]}]}))
+    words = ("simulate", path("graph.h5"), "--config", config, "--steps", "5", "--force", "--output", path("run"))
+    done = subprocess.run([ranks, "2", fascicle, *words], capture_output=True, text=True, timeout=100)
+    check(done.stderr, done.returncode, code)
+    if code:
+        return done.stderr, None
+    with h5py.File(path("run/spikes.h5")) as file:
+        return done.stderr, file["body_id"][:][next(iter(file["spikes"].values()))["node_ids"][:]].tolist()
+
+
+def test_flywire_as_it_is():
+    """The classes of FlyWire's neurons choose neurons; a column that is not there is named, with those that are."""
+    classes = write("classification.csv", "root_id,flow,super_class,class,side\n7,efferent,motor,,left\n8,intrinsic,central,CX,left\n"
+                                          "9,efferent,motor,,right\n")
+    table = write("connections.csv", "pre_root_id,post_root_id,neuropil,syn_count,nt_type\n7,8,FB,5,ACH\n7,8,EB,2,ACH\n8,9,FB,1,GABA\n")
+    facts, graph, _ = good("--edges", table, "--nodes", classes)
+    check("columns", sorted(graph.columns), ["class", "flow", "side", "superclass"])
+    check("edges", graph.edges(), [(7, 8, 7), (8, 9, 1)])
+    error, fired = simulated({"superclass": ["motor"]})
+    check("motor neurons", (fired, "every edge is excitatory" in error), ([7, 9], True))
+    check("union", simulated({"class": ["CX"], "body_ids": [9]})[1], [8, 9])
+    for neurons, parts in (({"types": ["motor"]}, ['no column "type"', "class, flow, side, superclass"]),
+                           ({"klass": ["motor"]}, ['"klass"', "class, flow, side, superclass"]),
+                           ({"superclass": ["motr"]}, ['superclass "motr"'])):
+        error, _ = simulated(neurons, USAGE)
+        for part in parts:
+            check(error, part in error, True)
+    labels = write("neurons.csv", "root_id,group,nt_type\n7,a,GABA\n8,b,ACH\n9,c,ACH\n")
+    signs = write("s.json", '{"signs": {"GABA": -1, "ACH": 1}}')
+    good("--edges", table, "--nodes", classes, "--transmitters", labels, "--signs", signs)
+    check("signs are known", "every edge is excitatory" in simulated("all")[0], False)
 
 
 def test_files_of_other_formats():

@@ -9,12 +9,14 @@ static const uint64_t ids[N] = {
     7, 10, 9007199254740992u, 9007199254740993u, 18446744073709551614u, 18446744073709551615u};
 static char *labels[] = {"", "A", "B"};
 static uint32_t codes[N] = {1, 2, 1, 0, 2, 1};
+static char *columns[] = {"side", "sign", "superclass", NULL};
 static char *words[N] = {"ADAL", "ADAR", "ADEL", "AVAL", "AVAR", "RIML"};
 
 static struct neurons numbered(void) {
   return (struct neurons){.population = "p",
                           .n = N,
                           .body_id = (uint64_t *)ids,
+                          .column = columns,
                           .type = {.name = "type", .n_labels = 3, .label = labels, .code = codes}};
 }
 
@@ -86,12 +88,27 @@ static void test_forms(void) {
   refuse("{}", "chosen by");
   refuse("[1, 2]", "chosen by");
   refuse("\"some\"", "chosen by");
-  refuse("{\"ids\": [1]}", "unknown key");
+  refuse("{\"ids\": [1]}", "unknown key \"ids\"");
+  refuse("{\"ids\": [1]}", "has: side, superclass");
   refuse("{\"types\": \"A\"}", "must be a list");
   refuse("{\"types\": [1]}", "must be strings");
   refuse("{\"indices\": [1.0]}", "must be integers");
   refuse("{\"body_ids\": [7.0]}", "no id");
   refuse("{\"names\": [\"ADAL\"]}", "use body_ids");
+}
+
+/* A graph without types says so, and what it has. */
+static void test_no_such_column(void) {
+  struct neurons bare = numbered();
+  struct unknown unknown = {0};
+  struct selection s;
+  bare.type = (struct node_column){0};
+  json_t *json = parse("{\"types\": [\"motor\"]}");
+  const struct status status = select_neurons(&bare, json, "c.json: x", &unknown, &s);
+  CHECK_EQ(status.code, EXIT_USAGE);
+  CHECK(strstr(status.text, "no column \"type\"; columns that it has: side, superclass"));
+  CHECK_EQ(unknown.n, 0);
+  json_decref(json);
 }
 
 static void test_config(void) {
@@ -120,6 +137,7 @@ int main(int argc, char **argv) {
   test_choices();
   test_unknown();
   test_forms();
+  test_no_such_column();
   test_config();
   return test_end();
 }
