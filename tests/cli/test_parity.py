@@ -1,4 +1,4 @@
-"""Every spike of random networks equals that of Brian2 and of NEST, where `jobs/setup.sh parity` could install them.
+"""Every spike of the program on random networks equals that of Brian2 and of NEST, where `jobs/setup.sh parity` could install them.
 seconds: 1500"""
 import os
 import subprocess
@@ -13,7 +13,7 @@ if not os.path.exists(python):
 started = {}
 for peer in ("brian2", "nest"):
     script = os.path.join(source, "tests", "reference", f"compare_{peer}.py")
-    started[peer] = subprocess.Popen([python, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    started[peer] = subprocess.Popen([python, script, "--fascicle", os.environ["FASCICLE"]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 equal = True
 for peer, process in started.items():
     out, err = process.communicate()

@@ -162,6 +162,12 @@ def dump(case):
     return config
 
 
+def called(words):
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words[:2])} ended with {done.returncode}: {done.stderr}")
+
+
 def write_graph(net, fascicle, folder):
     """The graph file of a network, made by `fascicle convert`."""
     tables = {name: os.path.join(folder, name + ".csv") for name in ("edges", "nodes")}
@@ -170,9 +176,9 @@ def write_graph(net, fascicle, folder):
     with open(tables["nodes"], "w") as file:
         file.write("id\n" + "".join(f"{i}\n" for i in range(net.n)))
     graph = os.path.join(folder, "graph.h5")
-    subprocess.run([fascicle, "convert", "--edges", tables["edges"], "--columns", "pre=pre,post=post,weight=weight,delay=delay",
-                    "--nodes", tables["nodes"], "--node-columns", "id=id", "--node-rule", "listed", "--duplicates", "keep",
-                    "--output", graph, "--no-order"], check=True, stdout=subprocess.DEVNULL)
+    called([fascicle, "convert", "--edges", tables["edges"], "--columns", "pre=pre,post=post,weight=weight,delay=delay",
+            "--nodes", tables["nodes"], "--node-columns", "id=id", "--node-rule", "listed", "--duplicates", "keep",
+            "--output", graph, "--no-order"])
     return graph
 
 
@@ -181,6 +187,5 @@ def fascicle_spikes(case, fascicle, folder):
     graph, config, output = write_graph(case.net, fascicle, folder), os.path.join(folder, "run.json"), os.path.join(folder, "run")
     with open(config, "w") as file:
         json.dump(dump(case), file)
-    subprocess.run([fascicle, "simulate", graph, "--config", config, "--steps", str(case.steps), "--output", output],
-                   check=True, stdout=subprocess.DEVNULL)
+    called([fascicle, "simulate", graph, "--config", config, "--steps", str(case.steps), "--output", output])
     return spikes_of(os.path.join(output, "spikes.h5"))

@@ -98,12 +98,14 @@ def first_difference(one, other):
 
 
 def report(case, theirs, peer, fascicle=None):
-    """Compares the peer's spikes with the integers' and, given the program, with the program's; one line of JSON. Where they part,
-    the line says at which spike, and whether our double precision parts from the peer there too. Returns whether all are equal."""
-    ours = {"integers": case.run(Integers)}
+    """Compares the peer's spikes with the integers' or, given the program, with the program's; one line of JSON. Where they part,
+    the line says at which spike, and whether integers and our double precision part from the peer there too. Whether all are equal."""
+    ours = {}
     if fascicle:
         with tempfile.TemporaryDirectory() as folder:
             ours["fascicle"] = configuration.fascicle_spikes(case, fascicle, folder)
+    if not fascicle or ours["fascicle"] != theirs:
+        ours["integers"] = case.run(Integers)
     line = {"net": case.name, "model": case.net.model, "neurons": case.net.n, "edges": len(case.net.pre), "steps": case.steps,
             "peer": peer, "spikes": len(theirs), "neurons_firing": len({i for _, i in theirs})}
     for who, spikes in ours.items():
