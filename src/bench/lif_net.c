@@ -80,8 +80,8 @@ struct status lif_bed_init(const struct comm *comm, const struct bench_job *benc
       (struct lif_bed){.comm = comm, .bench = bench, .steps = bench->steps ? bench->steps : STEPS};
   bed->first_of_rank = NEW(gidx, comm->size + 1);
   bed->device = comm->size == 1 && backend->lif->together && !bench->plain;
-  bed->rate = backend->copy_rate ? backend->copy_rate() * comm->size
-                                 : bench_memory_rate(comm, bench->job.n_threads);
+  bed->rate = backend->own_memory ? backend->copy_rate() * comm->size
+                                  : bench_memory_rate(comm, bench->job.n_threads);
   TRY(bench->graph ? load_file(bed) : make_synthetic(bed));
   int64_t n_edges = bed->net.n_edges;
   comm_sum_i64(comm, &n_edges, 1);

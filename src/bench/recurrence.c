@@ -298,7 +298,7 @@ static struct status run_graphs(const struct comm *comm, struct setup *s) {
   struct findings found = {0};
   TRY(bench_source_look(comm, &s->from));
   s->nodes = s->from.n_nodes, s->edges = s->from.n_edges;
-  if (s->backend->gather_rate)
+  if (s->backend->own_memory)
     measure_device_floor(comm, s, &found);
   else
     measure_floor(comm, s, &found);

@@ -1,6 +1,10 @@
-/* Where arrays live and who computes. One table per backend, all entries required; contract/lif.h,
- * contract/recurrence.h and contract/model.h say what each job's entries promise. The cpu backend
- * is the specification: every other one is held against it. */
+/* Where arrays live and who computes. One table per backend; contract/lif.h, contract/recurrence.h
+ * and contract/model.h say what each job's entries promise. The cpu backend is the specification:
+ * every other one is held against it.
+ *
+ * Entries are required, with two exceptions: those under "own memory" are all there if own_memory
+ * is set, and all NULL otherwise; a backend that this build leaves out has no lif, recur and model,
+ * and its start fails. */
 #ifndef FASCICLE_BACKEND_H
 #define FASCICLE_BACKEND_H
 
@@ -22,11 +26,6 @@ struct backend {
   /* One line about the device, for logs and `info`. */
   void (*describe)(char *text, size_t size);
 
-  /* The device's own number, the same for all ranks that use it and no other in the world (a GPU's
-   * UUID).
-   * NULL: ranks share the device freely. */
-  void (*identity)(char id[16]);
-
   /* Between host arrays and memory that this backend's entries hand out, behind all work given to
    * it so far; when they return, the host array may be reused (put) or read (get). */
   void (*put)(void *there, const void *host, size_t bytes);
@@ -35,18 +34,29 @@ struct backend {
   /* Most bytes this process ever held on the device (cpu: in host arrays). */
   int64_t (*peak)(void);
 
-  /* Measured rates of the device's memory in bytes per second, for the benches' floors:
-   * read plus written, and random rows of 128 bytes out of n_rows. NULL: the benches
-   * measure the host themselves. */
+  /* ---- own memory ---- */
+
+  /* The device has memory of its own beside the host's: a GPU. Without it the arrays of this
+   * backend are host arrays, any number of ranks share the device, and the benches measure the
+   * host's memory themselves. */
+  bool own_memory;
+
+  /* The device's own number, the same for all ranks that use it and no other in the world (a GPU's
+   * UUID). */
+  void (*identity)(char id[16]);
+
+  /* Bytes of its memory that are free now. */
+  int64_t (*free_bytes)(void);
+
+  /* Measured rates of its memory in bytes per second, for the benches' floors: read plus written,
+   * and random rows of 128 bytes out of n_rows. */
   double (*copy_rate)(void);
   double (*gather_rate)(int64_t n_rows);
 
-  /* Bytes a second that a plain copy moves from host memory to the device's.
-   * NULL: they are the same. */
+  /* Bytes a second that a plain copy moves from host memory to the device's. */
   double (*upload_rate)(void);
 
-  /* Bytes of the device's own memory that are free now. NULL: it has none of its own. */
-  int64_t (*free_bytes)(void);
+  /* ---- jobs ---- */
 
   const struct lif_backend *lif;
   const struct recur_backend *recur;

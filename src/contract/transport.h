@@ -1,4 +1,5 @@
-/* How rows and gradients travel between ranks. All entries are required. A transport belongs to a
+/* How rows and gradients travel between ranks. All entries are required, but a build without CUDA
+ * leaves its transports only `open`, which fails. A transport belongs to a
  * communicator: the state hangs on comm->via_state. Arrays of rows and of `sum` are where the
  * backend keeps them (mpi: host memory; nccl, and mpi beside the cuda backend: device memory);
  * those of `gather` are host memory. */

@@ -14,8 +14,10 @@ struct transport;
 struct comm {
   MPI_Comm mpi;
   int rank, size;
-  const struct transport *via; /* how rows and gradients travel; set by main */
-  void *via_state;             /* the transport's own */
+  /* How rows and gradients travel, and the transport's own state: set by its `open`, NULL before
+   * that and after its `close`. */
+  const struct transport *via;
+  void *via_state;
 };
 
 /* Start MPI, install our error handling, and refuse wrong launches: N copies of "rank 0 of 1" (the
@@ -25,9 +27,9 @@ struct comm comm_start(int *argc, char ***argv);
 
 /* End the program with a code that is equal on every rank: all finalize, ranks above 0 leave with
  * 0, rank 0 leaves 0.2 s later with the code, so that a launcher reports just that code. */
-_Noreturn void comm_finish(struct comm *world, int code);
+__attribute__((noreturn)) void comm_finish(struct comm *world, int code);
 
-/* Ranks of equal colour form a new group, ordered by key. The transport is left unset. */
+/* Ranks of equal colour form a new group, ordered by key. Without a transport. */
 struct comm comm_split(const struct comm *comm, int colour, int key);
 /* The ranks that share this host's memory; rank 0 is the lowest of them. */
 struct comm comm_split_host(const struct comm *comm);

@@ -53,8 +53,8 @@ struct status agree(const struct comm *comm, struct status mine);
 
 /* End the whole job now. Prints "fascicle: rank R on HOST: TEXT (FILE:LINE)" and aborts with the
  * code; silent when somebody of this host has just done so. */
-_Noreturn void die_at(const char *file, int line, int code, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+__attribute__((noreturn, format(printf, 4, 5))) void die_at(const char *file, int line, int code,
+                                                            const char *format, ...);
 #define DIE(code, ...) die_at(__FILE__, __LINE__, code, __VA_ARGS__)
 
 /* Active in checked builds (FASCICLE_CHECKED = 1), always compiled. */
@@ -72,7 +72,7 @@ void fail_clean_with(void (*clean)(void));
 
 /* End the whole job now on somebody's request, after cleaning up: one line with the reason,
  * EXIT_RUNTIME. */
-_Noreturn void fail_stopped(const char *why);
+__attribute__((noreturn)) void fail_stopped(const char *why);
 
 /* If a rank of this host has said why the job ends: clean up and leave without a word. For the
  * launcher's SIGTERM, which follows such a line. */

@@ -134,7 +134,7 @@ static struct status choose_transport(const struct comm *world, struct job *job)
   if (!on_gpu && (!strcmp(asked, "nccl") || !strcmp(asked, "peer")))
     return failure(EXIT_USAGE, "--transport %s: it joins GPUs, but the device is %s", asked,
                    job->backend->name);
-  if (several && job->backend->identity) TRY(one_rank_a_gpu(world, job, asked));
+  if (several && job->backend->own_memory) TRY(one_rank_a_gpu(world, job, asked));
   if (!strcmp(asked, "peer"))
     job->via = &transport_peer;
   else if (!strcmp(asked, "nccl"))
@@ -197,7 +197,7 @@ static int sharers(const struct comm *world, const struct job *job) {
 enum { SPARE = 64 }; /* of a GPU one byte in so many is left to the driver and to small arrays */
 
 static int64_t memory_of_rank(const struct comm *world, const struct job *job) {
-  if (!job->backend->free_bytes) return mem_of_host() / job->local_size;
+  if (!job->backend->own_memory) return mem_of_host() / job->local_size;
   const int64_t bytes = job->backend->free_bytes();
   return (bytes - bytes / SPARE) / sharers(world, job);
 }
@@ -219,6 +219,16 @@ static void say_choices(const struct comm *world, const struct job *job) {
            job->via->name);
 }
 
+/* As backend.h says. */
+static void check_backend(const struct backend *b) {
+  ASSERT(b->start && b->stop && b->describe && b->put && b->get && b->peak);
+  ASSERT(b->lif && b->recur && b->model);
+  ASSERT(!b->own_memory == !b->identity && !b->own_memory == !b->free_bytes);
+  ASSERT(!b->own_memory == !b->copy_rate && !b->own_memory == !b->gather_rate);
+  ASSERT(!b->own_memory == !b->upload_rate);
+  (void)b;
+}
+
 struct status job_start(const struct comm *world, struct job *job) {
   job->started = seconds_now();
   time_utc(job->started_utc);
@@ -228,6 +238,7 @@ struct status job_start(const struct comm *world, struct job *job) {
   choose_threads(&host, job);
   comm_free(&host);
   TRY(choose_device(world, job));
+  check_backend(job->backend);
   choose_memory(world, job);
   TRY(choose_transport(world, job));
   say_choices(world, job);

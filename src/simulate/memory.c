@@ -184,7 +184,7 @@ struct status simulate_residency(const struct comm *world, struct simulation *si
   const struct plan_graph graph = graph_of(sim);
   const struct plan_share share = share_of(sim);
   sim->at_once = 1;
-  return sim->job.backend->free_bytes ? on_device(world, sim, &graph, &share)
+  return sim->job.backend->own_memory ? on_device(world, sim, &graph, &share)
                                       : on_cpu(world, sim, &graph, &share);
 }
 
@@ -194,7 +194,7 @@ void simulate_check_memory(const struct simulation *sim) {
   const struct plan_graph graph = graph_of(sim);
   const struct plan_share share = share_of(sim);
   const struct backend *backend = sim->job.backend;
-  const bool device = backend->free_bytes != NULL;
+  const bool device = backend->own_memory;
   const struct plan_memory predicted =
       device
           ? plan_device_memory(&graph, &share, sim->at_once, sim->streamed ? sim->device_room : -1)

@@ -90,7 +90,7 @@ static double share_bytes(const struct connectome_facts *facts, int64_t parts, b
 
 /* What a GPU streams stands in host memory. */
 static int64_t room_for_edges(const struct comm *world, const struct simulation *sim) {
-  if (!sim->job.backend->free_bytes || strcmp(sim->residency, "streamed"))
+  if (!sim->job.backend->own_memory || strcmp(sim->residency, "streamed"))
     return sim->job.memory_bytes;
   int64_t host = mem_of_host() / sim->job.local_size;
   comm_min_i64(world, &host, 1);
@@ -104,7 +104,7 @@ static int choose_parts(const struct comm *world, const struct simulation *sim) 
   const double room = (double)room_for_edges(world, sim);
   for (int parts = 1; parts < world->size; parts++) {
     if (world->size % parts || world->size / parts > sim->trials) continue;
-    const bool resident = strcmp(sim->residency, "streamed") != 0 || sim->job.backend->free_bytes;
+    const bool resident = strcmp(sim->residency, "streamed") != 0 || sim->job.backend->own_memory;
     if (share_bytes(connectome_facts(sim->file), parts, resident) <= room) return parts;
   }
   return world->size;
@@ -138,7 +138,7 @@ static void load_net(struct simulation *sim) {
   const struct comm *comm = &sim->grid.replica_comm;
   const double started = seconds_now();
   const gidx first = sim->first[comm->rank], last = sim->first[comm->rank + 1];
-  const bool on_host = sim->streamed && sim->job.backend->free_bytes;
+  const bool on_host = sim->streamed && sim->job.backend->own_memory;
   if (sim->streamed && !on_host)
     lif_net_stream(sim->file, first, last, sim->held, sim->job.n_readers, &sim->net);
   else

@@ -22,7 +22,7 @@ static struct plan_memory bytes_of(const struct training *t, const struct plan_g
                                    const struct plan_share *share,
                                    const struct plan_training *training) {
   const struct backend *backend = t->job->backend;
-  return backend->free_bytes ? plan_train_device_memory(backend, graph, share, training)
+  return backend->own_memory ? plan_train_device_memory(backend, graph, share, training)
                              : plan_train_memory(backend, graph, share, training);
 }
 
