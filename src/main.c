@@ -1,7 +1,7 @@
 /* Chooses the verb, starts MPI, runs the verb, and ends with its exit code. */
 #include "core/log.h"
 #include "core/output.h"
-#include "core/witness.h"
+#include "core/monitor.h"
 #include "core/words.h"
 #include "run/launch.h"
 #include "run/options.h"
@@ -87,7 +87,7 @@ static int end_alone(struct status s) {
  * before. */
 static int before_mpi(int argc, char **argv) {
   struct comm alone = {.size = 1};
-  if (comm_launched_rank() > 0) return EXIT_FINE;
+  if (host_launched_rank() > 0) return EXIT_FINE;
   if (argc < 2) return print_usage(), EXIT_USAGE;
   if (is_help(argv[1]) || !strcmp(argv[1], "help")) return end_alone(help(argc, argv));
   const struct verb *verb = find_verb(argv[1]);
@@ -97,7 +97,7 @@ static int before_mpi(int argc, char **argv) {
 /* The ranks of a host keep an eye on each other from here on. */
 static void meet(const struct comm *world) {
   struct comm host = comm_split_host(world);
-  witness_start(&host, world->size);
+  monitor_start(&host, world->size);
   comm_free(&host);
 }
 

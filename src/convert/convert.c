@@ -6,7 +6,7 @@
 #include "core/mem.h"
 #include "graph/scx.h"
 #include "run/verbs.h"
-#include "run/watch_option.h"
+#include "run/watchdog_option.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -155,7 +155,7 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
       {"packed", OPTION_FLAG, NULL,
        "deflate the edges: a quarter of the size, but not for libsonata's wheel", &o->packed, 0, 0},
       {"force", OPTION_FLAG, NULL, "replace an existing output", &o->force, 0, 0},
-      watch_option(&o->watchdog),
+      watchdog_option(&o->watchdog),
       {"json", OPTION_FLAG, NULL, "the account as one JSON object on stdout", &o->json, 0, 0},
   };
   return options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, NULL);
@@ -183,7 +183,7 @@ static struct status check(const struct convert_options *o) {
 static struct status run(struct comm *world, int argc, char **argv) {
   struct convert_options o = convert_defaults();
   TRY(parse(&o, argc, argv));
-  TRY(watch_start(o.watchdog));
+  TRY(watchdog_begin(o.watchdog));
   if (!o.node_rule) o.node_rule = o.nodes ? "listed" : "endpoints";
   TRY(agree(world, world->rank == 0 ? check(&o) : fine()));
   if (!scx_is(o.edges)) return convert_tables(world, &o);

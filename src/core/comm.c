@@ -1,7 +1,8 @@
+/* Groups of ranks, by MPI: starting, ending, splitting, and what they say to each other. */
 #include "comm.h"
 #include "mem.h"
-#include "watchdog.h"
-#include "witness.h"
+#include "pulse.h"
+#include "peers.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -20,31 +21,9 @@ int int_from(int64_t n, const char *what) {
   return (int)n;
 }
 
-/* The number of tasks that the launcher promised, and the variable that says so; 0 when
- * there was no launcher. */
-static int promised_tasks(const char **variable, const char **rank) {
-  static const struct {
-    const char *launched, *tasks,
-        *rank; /* variables; PMI_SIZE is that of the launchers of other MPIs */
-  } launcher[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
-                  {"SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
-                  {"PMI_SIZE", "PMI_SIZE", "PMI_RANK"}};
-  for (size_t i = 0; i < sizeof launcher / sizeof *launcher; i++) {
-    if (!getenv(launcher[i].launched) || !getenv(launcher[i].tasks)) continue;
-    *variable = launcher[i].tasks, *rank = getenv(launcher[i].rank);
-    return atoi(getenv(launcher[i].tasks));
-  }
-  return 0;
-}
-
-int comm_launched_rank(void) {
-  const char *variable, *rank = NULL;
-  return promised_tasks(&variable, &rank) > 0 && rank ? atoi(rank) : 0;
-}
-
 static void refuse_wrong_launch(int size) {
   const char *variable, *rank;
-  int promised = promised_tasks(&variable, &rank);
+  int promised = host_promised_tasks(&variable, &rank);
   if (promised == 0 || promised == size) return;
   if (!rank || !strcmp(rank, "0")) /* one line, however many copies there are */
     fprintf(
@@ -84,7 +63,7 @@ _Noreturn void comm_finish(struct comm *world, int code) {
   fflush(stdout);
   fflush(stderr);
   comm_barrier(world);
-  witness_leave();
+  peers_leave();
   int rank = world->rank, size = world->size;
   fail_mpi_is_up(false);
   CHECK_MPI(MPI_Finalize());
@@ -112,12 +91,6 @@ struct comm comm_split_host(const struct comm *comm) {
   MPI_Comm mpi;
   CHECK_MPI(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank, MPI_INFO_NULL, &mpi));
   return group_of(mpi);
-}
-
-struct host host_here(void) {
-  struct host host = {"?"};
-  gethostname(host.name, sizeof host.name - 1);
-  return host;
 }
 
 struct host *comm_hosts(const struct comm *comm) {

@@ -5,6 +5,7 @@
 #define FASCICLE_COMM_H
 
 #include "fail.h"
+#include "host.h"
 #include "types.h"
 
 #include <mpi.h>
@@ -35,19 +36,11 @@ struct comm comm_split(const struct comm *comm, int colour, int key);
 struct comm comm_split_host(const struct comm *comm);
 void comm_free(struct comm *comm);
 
-/* The name of this host; "?" where it has none. Any thread. */
-struct host {
-  char name[256];
-};
-struct host host_here(void);
-/* Those of all ranks, [size]; mem_free it. */
+/* The hosts of all ranks, [size]; mem_free it. */
 struct host *comm_hosts(const struct comm *comm);
 
 /* Which MPI this is, such as "Open MPI v4.1.4"; `text` holds at least 256 bytes. */
 void comm_library(char *text);
-
-/* The rank that the launcher says we are, for the time before MPI is up; 0 without a launcher. */
-int comm_launched_rank(void);
 
 void comm_barrier(const struct comm *comm);
 

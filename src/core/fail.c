@@ -1,7 +1,8 @@
 /* Statuses, and the one line with which a job ends. */
 #include "fail.h"
 #include "comm.h"
-#include "witness.h"
+#include "host.h"
+#include "peers.h"
 
 #include <mpi.h>
 #include <stdarg.h>
@@ -77,7 +78,7 @@ static void clean(void) {
  * news. They leave it time to end them. */
 static void take_turn(int code) {
   if (!fail_speaks()) rest(3), _exit(code);
-  if (witness_speaks()) return;
+  if (peers_speak()) return;
   clean();
   rest(3);
   _exit(code);
@@ -101,7 +102,7 @@ _Noreturn void die_at(const char *file, int line, int code, const char *format, 
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   const char *base = strrchr(file, '/');
-  witness_leave();
+  peers_leave();
   take_turn(code);
   fprintf(stderr, "%sfascicle: rank %d of %d on %s: %s (%s:%d)\n", fail_fresh_line(), my_rank,
           n_ranks, host_here().name, text, base ? base + 1 : file, line);
@@ -110,7 +111,7 @@ _Noreturn void die_at(const char *file, int line, int code, const char *format, 
 }
 
 void fail_end_if_told(void) {
-  if (!witness_told() || !fail_speaks()) return;
+  if (!peers_told() || !fail_speaks()) return;
   clean();
   _exit(EXIT_RUNTIME);
 }
@@ -118,9 +119,9 @@ void fail_end_if_told(void) {
 _Noreturn void fail_stopped(const char *why) {
   if (!fail_speaks()) rest(1), _exit(EXIT_RUNTIME); /* it is ending already */
   clean();
-  witness_leave();
+  peers_leave();
   if (my_rank > 0) rest(0.5); /* as a rule rank 0 has heard of it too */
-  const bool speaks = witness_met() ? witness_speaks() : comm_launched_rank() == 0;
+  const bool speaks = peers_met() ? peers_speak() : host_launched_rank() == 0;
   if (!speaks) _exit(EXIT_RUNTIME);
   fprintf(stderr, "%sfascicle: stopped on request (%s); nothing unfinished is left\n",
           fail_fresh_line(), why);

@@ -1,17 +1,17 @@
+/* Prints lines, warnings, errors and progress, on stderr and into the log file. */
 #include "log.h"
 #include "fail.h"
-#include "watchdog.h"
+#include "pulse.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 static bool speaks = true, is_quiet = false;
 static FILE *file;
-static _Atomic bool bar_stands; /* on the terminal's last line */
+static _Atomic bool bar_shown; /* on the terminal's last line */
 
 void log_start(int rank, bool quiet) {
   speaks = rank == 0;
@@ -27,8 +27,8 @@ bool log_to_file(const char *path) {
 }
 
 static void wipe_bar(void) {
-  if (bar_stands) fprintf(stderr, "\r\033[K");
-  bar_stands = false;
+  if (bar_shown) fprintf(stderr, "\r\033[K");
+  bar_shown = false;
 }
 
 static void print(const char *prefix, const char *format, va_list args) {
@@ -63,19 +63,6 @@ void log_error(const char *text) {
   fprintf(stderr, "fascicle: %s\n", text);
   fflush(stderr);
   if (file) fprintf(file, "fascicle: %s\n", text), fflush(file);
-}
-
-double seconds_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-void time_utc(char *text) {
-  time_t now = time(NULL);
-  struct tm utc;
-  gmtime_r(&now, &utc);
-  strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
 struct progress progress_start(const char *what, const char *unit, int64_t first, int64_t total) {
@@ -117,7 +104,7 @@ static void show_bar(const char *what, double share, const char *text) {
   snprintf(line, (size_t)columns, "%s %s%s%s%s", what, width ? "[" : "", bar, width ? "] " : "",
            text);
   fprintf(stderr, "\r\033[K%s", line);
-  bar_stands = true;
+  bar_shown = true;
 }
 
 void progress_show(struct progress *p, int64_t done, const char *extra) {

@@ -4,6 +4,7 @@
 #ifndef FASCICLE_LOG_H
 #define FASCICLE_LOG_H
 
+#include "clock.h"
 #include "types.h"
 
 /* Only rank 0 prints; call once after comm_start. Quiet silences log_line
@@ -41,11 +42,5 @@ void progress_add(struct progress *p, int64_t more);
 void progress_wipe(void);
 /* Last line: how many, in what time, at what rate. */
 void progress_end(struct progress *p, int64_t done);
-
-/* Seconds on a clock that never jumps. */
-double seconds_now(void);
-
-/* UTC now as "2026-11-30T08:10:11Z"; `text` holds at least 32 bytes. */
-void time_utc(char *text);
 
 #endif

@@ -1,74 +1,26 @@
+/* Ends the process when nothing has moved for too long. */
 #include "watchdog.h"
-#include "comm.h"
+#include "clock.h"
 #include "fail.h"
-#include "log.h"
-#include "witness.h"
+#include "host.h"
+#include "monitor.h"
+#include "peers.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST_WINDOWS = 3 }; /* these set things up: nothing is told from their time */
-
-static atomic_ulong beats;
-static _Atomic(const char *) last_place = "start";
-static atomic_int pauses, waits, windows;
-static double window_began;
-static atomic_int n_windows;
-static _Atomic double longest_window; /* seconds */
 static struct watchdog_rule rule;
-
-void pulse(const char *place) {
-  atomic_store_explicit(&last_place, place, memory_order_relaxed);
-  atomic_fetch_add_explicit(&beats, 1, memory_order_relaxed);
-}
-
-void watchdog_pause(const char *place) {
-  pulse(place);
-  atomic_fetch_add(&pauses, 1);
-}
-
-void watchdog_resume(void) {
-  atomic_fetch_add(&beats, 1);
-  atomic_fetch_sub(&pauses, 1);
-}
-
-void watchdog_wait(void) {
-  atomic_fetch_add(&waits, 1);
-}
-
-void watchdog_wait_over(void) {
-  atomic_fetch_add(&beats, 1);
-  atomic_fetch_sub(&waits, 1);
-}
-
-void watchdog_window(const char *place) {
-  pulse(place);
-  window_began = seconds_now();
-  atomic_store(&windows, 1);
-}
-
-void watchdog_window_over(const char *place) {
-  const double took = seconds_now() - window_began;
-  if (took > atomic_load(&longest_window)) atomic_store(&longest_window, took);
-  if (n_windows < FIRST_WINDOWS) n_windows++;
-  pulse(place);
-  atomic_store(&windows, 0);
-}
-
-const char *watchdog_place(void) {
-  return atomic_load(&last_place);
-}
 
 /* ---- the rule ---- */
 
-/* What is borne now. Taken before the beats are looked at: whatever ends
- * meanwhile has given one. */
-struct bearing {
-  double limit; /* seconds; 0: none */
-  bool window;  /* only as long as a window may take */
+/* What is tolerated now. Taken before the beats are looked at: whatever ends meanwhile has given
+ * one. */
+struct tolerance {
+  double limit;        /* seconds; 0: none */
+  bool window;         /* only as long as a window may take */
+  double window_limit; /* seconds */
 };
 
 /* Counted by the watching thread. */
@@ -77,40 +29,41 @@ struct stillness {
   double quiet, stopped; /* seconds without a beat, and with a stopped rank on this host */
 };
 
-/* How long quiet is borne: longer within a pause, but not for ever, since a stalled rank would
+/* How long nothing may move: longer within a pause, but not for ever, since a stalled rank would
  * otherwise hold the others in a collective write. */
-static struct bearing bearing_now(void) {
+static struct tolerance tolerance_now(void) {
   /* Over several hosts one line is enough: the launcher ends the others before their turn. */
   const int rank = fail_rank();
-  const double turn = witness_sees_all() ? 0 : rank < 8 ? rank : 8;
-  const bool pause = atomic_load(&pauses) > 0, wait = atomic_load(&waits) > 0;
-  return (struct bearing){.limit = wait ? 0 : (pause ? WATCHDOG_PATIENCE : 1) * rule.limit + turn,
-                          .window = !wait && !pause && rule.window > 0 &&
-                                    atomic_load(&windows) > 0 && n_windows >= FIRST_WINDOWS};
+  const double turn = monitor_sees_all() ? 0 : rank < 8 ? rank : 8;
+  const struct pulse_state now = pulse_state();
+  const double usual = WATCHDOG_WINDOWS * now.longest_window;
+  return (struct tolerance){
+      .limit = now.waits ? 0 : (now.paused ? WATCHDOG_PATIENCE : 1) * rule.limit + turn,
+      .window = !now.waits && !now.paused && rule.window > 0 && now.in_window,
+      .window_limit = usual > rule.window ? usual : rule.window};
 }
 
-/* What the other ranks of the host are told: for how long this one has stood still in a window, in
+/* What the other ranks of the host learn: for how long this one has stood still in a window, in
  * units of what a window may take. */
-static double standing(const struct bearing *b, const struct stillness *s) {
-  const double usual = WATCHDOG_WINDOWS * atomic_load(&longest_window);
-  return b->window ? s->quiet / (usual > rule.window ? usual : rule.window) : 0;
+static double stood_still(const struct tolerance *t, const struct stillness *s) {
+  return t->window ? s->quiet / t->window_limit : 0;
 }
 
-static bool is_over(const struct bearing *b, const struct stillness *s) {
-  const double still = standing(b, s);
-  witness_tell(still, watchdog_place());
-  if (b->limit > 0 && s->quiet >= b->limit) return true;
+static bool is_over(const struct tolerance *t, const struct stillness *s) {
+  const double still = stood_still(t, s);
+  monitor_report(still, watchdog_place());
+  if (t->limit > 0 && s->quiet >= t->limit) return true;
   if (s->quiet >= rule.stopped && s->stopped >= rule.stopped) return true;
-  return still >= 1 && witness_sees_all() && witness_all_stand();
+  return still >= 1 && monitor_sees_all() && monitor_all_still();
 }
 
 /* One rank of a host speaks, if nobody has yet; the others leave it time to end them all. */
 static void give_up(double quiet) {
   char suspect[192];
   const struct timespec rest = {3, 0};
-  witness_leave();
-  witness_suspect(suspect, sizeof suspect);
-  if (!fail_speaks() || !witness_speaks()) nanosleep(&rest, NULL), _exit(EXIT_WATCHDOG);
+  peers_leave();
+  monitor_suspect(suspect, sizeof suspect);
+  if (!fail_speaks() || !peers_speak()) nanosleep(&rest, NULL), _exit(EXIT_WATCHDOG);
   fprintf(stderr,
           "%sfascicle: rank %d on %s: no progress for %.0f s, last seen in '%s'%s; ended by the "
           "watchdog "
@@ -130,7 +83,7 @@ static double nap_for(const struct watchdog_rule *r) {
  * the count begins anew, as do those of the others, who need a moment to get going again. */
 static void *watch(void *unused) {
   (void)unused;
-  struct stillness s = {.seen = atomic_load(&beats)};
+  struct stillness s = {.seen = pulse_beats()};
   const double nap = nap_for(&rule);
   const struct timespec pause = {(time_t)nap, (long)((nap - (double)(time_t)nap) * 1e9)};
   for (double before = seconds_now();;) {
@@ -138,12 +91,12 @@ static void *watch(void *unused) {
     const double now = seconds_now();
     const bool slept_on = now - before > 2 * nap + 1;
     before = now;
-    const struct bearing b = bearing_now();
-    const unsigned long given = atomic_load(&beats);
+    const struct tolerance now_tolerated = tolerance_now();
+    const unsigned long given = pulse_beats();
     s.quiet = given != s.seen || slept_on ? 0 : s.quiet + nap;
-    s.stopped = s.quiet == 0 || !witness_stopped() ? 0 : s.stopped + nap;
+    s.stopped = s.quiet == 0 || !monitor_stopped() ? 0 : s.stopped + nap;
     s.seen = given;
-    if (is_over(&b, &s)) give_up(s.quiet);
+    if (is_over(&now_tolerated, &s)) give_up(s.quiet);
   }
   return NULL;
 }

@@ -14,6 +14,8 @@
 #ifndef FASCICLE_WATCHDOG_H
 #define FASCICLE_WATCHDOG_H
 
+#include "pulse.h"
+
 #include <math.h>
 
 #define WATCHDOG_CHOSEN (-INFINITY)
@@ -33,28 +35,8 @@ struct watchdog_rule {
 /* The rule for --watchdog SECONDS, or for WATCHDOG_CHOSEN. */
 struct watchdog_rule watchdog_rule(double seconds);
 
-/* Start watching. May be called once; after witness_start, by which the ranks of
+/* Start watching. May be called once; after monitor_start, by which the ranks of
  * a host see each other. */
 void watchdog_start(struct watchdog_rule rule);
-
-/* Progress was made; `place` is a string literal that names where. Cheap: two relaxed stores. */
-void pulse(const char *place);
-
-/* The place of the last pulse or pause: the phase that error lines name. */
-const char *watchdog_place(void);
-
-/* Around calls that may rightly take long (METIS, HDF5): the limit is WATCHDOG_PATIENCE times as
- * long until the matching resume. Nests. */
-void watchdog_pause(const char *place);
-void watchdog_resume(void);
-
-/* Around a wait for what another rank does alone: that one is watched, this one is not
- * until the matching resume. */
-void watchdog_wait(void);
-void watchdog_wait_over(void);
-
-/* Around one window: a piece of work like those before it, seconds at most. */
-void watchdog_window(const char *place);
-void watchdog_window_over(const char *place);
 
 #endif

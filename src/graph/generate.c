@@ -8,7 +8,7 @@
 #include "shuffled.h"
 #include "synthetic.h"
 #include "run/verbs.h"
-#include "run/watch_option.h"
+#include "run/watchdog_option.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -227,7 +227,7 @@ static struct status parse(struct request *r, int argc, char **argv) {
       {"packed", OPTION_FLAG, NULL,
        "deflate the edges: a quarter of the size, but not for libsonata's wheel", &r->packed, 0, 0},
       {"force", OPTION_FLAG, NULL, "replace an existing output", &r->force, 0, 0},
-      watch_option(&r->watchdog),
+      watchdog_option(&r->watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r->as_json, 0, 0}};
   return options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, NULL);
 }
@@ -243,7 +243,7 @@ static struct status run(struct comm *world, int argc, char **argv) {
                       .watchdog = WATCHDOG_CHOSEN};
   TRY(parse(&r, argc, argv));
   TRY(check_request(&r));
-  TRY(watch_start(r.watchdog));
+  TRY(watchdog_begin(r.watchdog));
   TRY(look_at_input(world, &r));
   struct connectome graph = {0};
   json_t *facts = json_object();

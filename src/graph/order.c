@@ -5,7 +5,7 @@
 #include "core/mem.h"
 #include "run/options.h"
 #include "run/verbs.h"
-#include "run/watch_option.h"
+#include "run/watchdog_option.h"
 
 #include <stdio.h>
 
@@ -84,11 +84,11 @@ static struct status run(struct comm *world, int argc, char **argv) {
       {"packed", OPTION_FLAG, NULL,
        "deflate the edges: a quarter of the size, but not for libsonata's wheel", &r.packed, 0, 0},
       {"force", OPTION_FLAG, NULL, "replace an existing output", &r.force, 0, 0},
-      watch_option(&r.watchdog),
+      watchdog_option(&r.watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r.as_json, 0, 0}};
   TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &r.input));
   TRY(check_request(&r));
-  TRY(watch_start(r.watchdog));
+  TRY(watchdog_begin(r.watchdog));
   struct connectome_file *file;
   TRY(connectome_open(world, r.input, &file));
   r.streamable |= connectome_facts(file)->streamable;

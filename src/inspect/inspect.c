@@ -7,7 +7,7 @@
 #include "io/scx/scx.h"
 #include "io/table/table.h"
 #include "run/verbs.h"
-#include "run/watch_option.h"
+#include "run/watchdog_option.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -180,10 +180,10 @@ static struct status run(struct comm *world, int argc, char **argv) {
        0, 0},
       {"header", OPTION_TEXT, "auto|yes|no", "is the first row of a table a header?",
        &request.format.header, 0, 0},
-      watch_option(&watchdog),
+      watchdog_option(&watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &as_json, 0, 0}};
   TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, &request.path));
-  TRY(watch_start(watchdog));
+  TRY(watchdog_begin(watchdog));
   watchdog_pause("inspect"); /* all of it reads */
   struct glance g = {0};
   TRY(agree(world, world->rank == 0 ? look(request.path, &g) : fine()));

@@ -4,7 +4,7 @@
 #include "core/digest.h"
 #include "core/log.h"
 #include "core/mem.h"
-#include "watch_option.h"
+#include "watchdog_option.h"
 
 #include <omp.h>
 #include <sched.h>
@@ -60,7 +60,7 @@ int job_options(struct job *job, struct option *rows) {
       {"memory", OPTION_REAL, "GIB",
        "memory that a rank may use: its share of the host's; on a GPU of what is free there",
        &job->memory_gib, 0, 0},
-      watch_option(&job->watchdog),
+      watchdog_option(&job->watchdog),
       {"json", OPTION_FLAG, NULL, "the result as one JSON object on stdout", &job->json, 0, 0},
   };
   return options_append(rows, 0, shared, JOB_OPTIONS);
@@ -69,7 +69,7 @@ int job_options(struct job *job, struct option *rows) {
 static struct status check_ranges(const struct job *job) {
   if (job->max_time < 0)
     return failure(EXIT_USAGE, "--max-time %g: it must not be negative", job->max_time);
-  TRY(watch_check(job->watchdog));
+  TRY(watchdog_check(job->watchdog));
   if (job->memory_gib < 0)
     return failure(EXIT_USAGE, "--memory %g: it must not be negative", job->memory_gib);
   return fine();

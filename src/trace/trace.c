@@ -4,7 +4,7 @@
 #include "folder.h"
 #include "rates.h"
 #include "run/verbs.h"
-#include "run/watch_option.h"
+#include "run/watchdog_option.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,14 +151,14 @@ static struct status run(struct comm *world, int argc, char **argv) {
   const struct option options[] = {
       {"packed", OPTION_FLAG, NULL,
        "merge: deflate ids and times as well; small, but libsonata cannot read it", &packed, 0, 0},
-      watch_option(&watchdog),
+      watchdog_option(&watchdog),
       {"json", OPTION_FLAG, NULL, "one JSON object a folder on stdout", &as_json, 0, 0}};
   TRY(options_parse(&usage, options, sizeof options / sizeof *options, argc, argv, operand));
   int action = 0;
   while (action < 3 && strcmp(operand[0], actions[action].word)) action++;
   if (action == 3)
     return failure(EXIT_USAGE, "trace %s: it must be merge, rates or check", operand[0]);
-  TRY(watch_start(watchdog));
+  TRY(watchdog_begin(watchdog));
   watchdog_pause("trace");
   const struct status s = world->rank == 0 ? act_on_all(action, operand[1], as_json) : fine();
   comm_wait_for_all(world);

@@ -3,7 +3,7 @@
  * is a process of its own. */
 #include "check.h"
 #include "core/watchdog.h"
-#include "core/witness.h"
+#include "core/monitor.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ static pid_t begin(int i) {
   const pid_t process = fork();
   if (process) return process;
   const struct comm alone = {.size = 1};
-  witness_start(&alone, 1);
+  monitor_start(&alone, 1);
   if (!cases[i].ends && !freopen("/dev/null", "w", stderr)) _exit(1);
   watchdog_start(quick);
   cases[i].does();

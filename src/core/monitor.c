@@ -1,7 +1,8 @@
-/* Ranks of one host watch each other's processes through a shared table and pidfds. */
-#include "witness.h"
+/* The ranks of one host watch each other's processes through a shared table and pidfds. */
+#include "monitor.h"
 #include "mem.h"
-#include "watchdog.h"
+#include "peers.h"
+#include "pulse.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -15,26 +16,29 @@
 #include <unistd.h>
 
 /* Shared by the ranks of the host. */
-struct person {
+struct peer {
   int rank; /* in the world */
   pid_t process;
-  atomic_int leaves;   /* its end has been, or will be, explained */
+  int leaves;          /* its end has been, or will be, explained (peers.h) */
+  int spoken;          /* of the first one: somebody says why the job ends (peers.h) */
   atomic_int told;     /* somebody says that it is gone */
-  atomic_int spoken;   /* of the first person: somebody says why the job ends */
-  _Atomic float still; /* by witness_tell */
+  _Atomic float still; /* by monitor_report */
   char place[48];
 };
 
-static struct person *people; /* [n_people] */
-static int n_people, me;
-static atomic_bool met;
+static struct peer *peers; /* [n_peers] */
+static int n_peers, own;
 static bool sees_all; /* the whole job is on this host */
 static struct pollfd
-    *seen; /* [n_people] readable once the process has ended; fd -1: not watched any more */
+    *seen; /* [n_peers] readable once the process has ended; fd -1: not watched any more */
+
+static bool leaves(int i) {
+  return __atomic_load_n(&peers[i].leaves, __ATOMIC_SEQ_CST);
+}
 
 /* ---- the table ---- */
 
-static struct person *map_table(const char *name, int flags, size_t bytes) {
+static struct peer *map_table(const char *name, int flags, size_t bytes) {
   const int file = shm_open(name, flags, 0600);
   if (file < 0) return NULL;
   void *at = MAP_FAILED;
@@ -45,10 +49,10 @@ static struct person *map_table(const char *name, int flags, size_t bytes) {
 }
 
 /* The same table for all; its name is gone before anything can go wrong. */
-static struct person *share_table(const struct comm *host) {
-  const size_t bytes = (size_t)host->size * sizeof(struct person);
+static struct peer *share_table(const struct comm *host) {
+  const size_t bytes = (size_t)host->size * sizeof(struct peer);
   char name[64] = "";
-  struct person *table = NULL;
+  struct peer *table = NULL;
   if (host->rank == 0) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -70,24 +74,24 @@ static struct person *share_table(const struct comm *host) {
 /* Who told the reason is left out; whoever is ended with all others says nothing more. */
 static void look_at(int i) {
   const struct timespec moment = {0, 100000000}, rest = {5, 0};
-  if (atomic_load(&people[i].leaves)) {
+  if (leaves(i)) {
     seen[i].fd = -1;
     return;
   }
   nanosleep(&moment, NULL);
-  if (atomic_load(&people[me].leaves)) return;
-  if (atomic_exchange(&people[i].told, 1))
+  if (leaves(own)) return;
+  if (atomic_exchange(&peers[i].told, 1))
     nanosleep(&rest, NULL); /* the speaker ends us before that */
   DIE(EXIT_RUNTIME,
       "rank %d (process %ld) on this host is gone: killed, or crashed; seen during '%s'",
-      people[i].rank, (long)people[i].process, watchdog_place());
+      peers[i].rank, (long)peers[i].process, watchdog_place());
 }
 
 static void *watch(void *unused) {
   (void)unused;
   for (;;) {
-    if (poll(seen, (nfds_t)n_people, -1) <= 0) continue;
-    for (int i = 0; i < n_people; i++)
+    if (poll(seen, (nfds_t)n_peers, -1) <= 0) continue;
+    for (int i = 0; i < n_peers; i++)
       if (seen[i].fd >= 0 && seen[i].revents) look_at(i);
   }
   return NULL;
@@ -107,59 +111,46 @@ static void start_thread(void) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   if (pthread_create(&thread, NULL, watch, NULL))
-    DIE(EXIT_RUNTIME, "cannot start the witness thread");
+    DIE(EXIT_RUNTIME, "cannot start the monitor thread");
   pthread_detach(thread);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static void watch_people(const struct comm *host, int n_ranks) {
-  people = share_table(host);
-  if (!people) return;
+static void watch_peers(const struct comm *host, int n_ranks) {
+  peers = share_table(host);
+  if (!peers) return;
   sees_all = host->size == n_ranks;
-  n_people = host->size, me = host->rank;
-  people[me].rank = fail_rank(), people[me].process = getpid();
+  n_peers = host->size, own = host->rank;
+  peers[own].rank = fail_rank(), peers[own].process = getpid();
   comm_barrier(host);
-  seen = NEW(struct pollfd, n_people);
-  for (int i = 0; i < n_people; i++)
-    seen[i] = (struct pollfd){.fd = i == me ? -1 : follow(people[i].process), .events = POLLIN};
+  seen = NEW(struct pollfd, n_peers);
+  for (int i = 0; i < n_peers; i++)
+    seen[i] = (struct pollfd){.fd = i == own ? -1 : follow(peers[i].process), .events = POLLIN};
   comm_barrier(host); /* nobody is gone before all watch */
   start_thread();
 }
 
-void witness_start(const struct comm *host, int n_ranks) {
+void monitor_start(const struct comm *host, int n_ranks) {
   sees_all = n_ranks == 1;
-  if (host->size > 1 && !people) watch_people(host, n_ranks);
-  atomic_store(&met, true);
-}
-
-bool witness_met(void) {
-  return atomic_load(&met);
+  if (host->size > 1 && !peers) watch_peers(host, n_ranks);
+  peers_share(peers ? &peers[own].leaves : NULL, peers ? &peers[0].spoken : NULL);
 }
 
 /* ---- when nothing moves ---- */
 
-bool witness_speaks(void) {
-  return !people || !atomic_exchange(&people[0].spoken, 1);
+void monitor_report(double still, const char *place) {
+  if (!peers) return;
+  snprintf(peers[own].place, sizeof peers[own].place, "%s", place);
+  atomic_store(&peers[own].still, (float)still);
 }
 
-bool witness_told(void) {
-  return people && atomic_load(&people[0].spoken);
-}
-
-void witness_tell(double still, const char *place) {
-  if (!people) return;
-  snprintf(people[me].place, sizeof people[me].place, "%s", place);
-  atomic_store(&people[me].still, (float)still);
-}
-
-bool witness_sees_all(void) {
+bool monitor_sees_all(void) {
   return sees_all;
 }
 
-bool witness_all_stand(void) {
-  for (int i = 0; i < n_people; i++)
-    if (atomic_load(&people[i].leaves) || (i != me && atomic_load(&people[i].still) < 1))
-      return false;
+bool monitor_all_still(void) {
+  for (int i = 0; i < n_peers; i++)
+    if (leaves(i) || (i != own && atomic_load(&peers[i].still) < 1)) return false;
   return true;
 }
 
@@ -179,38 +170,34 @@ static char state_of(pid_t process) {
 
 /* The first other rank that is in one of these states, -1: none. */
 static int find_state(const char *states) {
-  for (int i = 0; i < n_people; i++) {
-    const char state = i == me ? 0 : state_of(people[i].process);
+  for (int i = 0; i < n_peers; i++) {
+    const char state = i == own ? 0 : state_of(peers[i].process);
     if (state && strchr(states, state)) return i;
   }
   return -1;
 }
 
-bool witness_stopped(void) {
+bool monitor_stopped(void) {
   return find_state("T") >= 0;
 }
 
 /* The first other rank that is elsewhere, -1: none. */
 static int find_elsewhere(const char *place) {
-  for (int i = 0; i < n_people; i++)
-    if (i != me && strncmp(people[i].place, place, sizeof people[i].place - 1)) return i;
+  for (int i = 0; i < n_peers; i++)
+    if (i != own && strncmp(peers[i].place, place, sizeof peers[i].place - 1)) return i;
   return -1;
 }
 
-void witness_suspect(char *text, size_t size) {
+void monitor_suspect(char *text, size_t size) {
   *text = 0;
   const int stopped = find_state("Tt"),
             i = stopped >= 0 ? stopped : find_elsewhere(watchdog_place());
   if (i < 0) return;
-  const struct person *p = &people[i];
+  const struct peer *p = &peers[i];
   if (stopped >= 0)
     snprintf(text, size, "; rank %d (process %ld) on this host is stopped", p->rank,
              (long)p->process);
   else
     snprintf(text, size, "; rank %d (process %ld) on this host was last seen in '%.47s'", p->rank,
              (long)p->process, p->place);
-}
-
-void witness_leave(void) {
-  if (people) atomic_store(&people[me].leaves, 1);
 }

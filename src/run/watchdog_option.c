@@ -1,6 +1,6 @@
-#include "watch_option.h"
+#include "watchdog_option.h"
 
-struct option watch_option(double *seconds) {
+struct option watchdog_option(double *seconds) {
   return (struct option){.name = "watchdog",
                          .kind = OPTION_REAL,
                          .value = "SECONDS",
@@ -13,13 +13,13 @@ struct option watch_option(double *seconds) {
                          .to = seconds};
 }
 
-struct status watch_check(double seconds) {
+struct status watchdog_check(double seconds) {
   if (seconds >= 0 || seconds == WATCHDOG_CHOSEN) return fine();
   return failure(EXIT_USAGE, "--watchdog %g: it must not be negative", seconds);
 }
 
-struct status watch_start(double seconds) {
-  TRY(watch_check(seconds));
+struct status watchdog_begin(double seconds) {
+  TRY(watchdog_check(seconds));
   watchdog_start(watchdog_rule(seconds));
   return fine();
 }
