@@ -19,7 +19,7 @@ def check(what, value, wanted):
 
 
 def run(*words, n=1, **more):
-    return subprocess.run([RANKS, str(n), FASCICLE, *words], capture_output=True, text=True, timeout=100, **more)
+    return subprocess.run([RANKS, str(n), FASCICLE, *words], capture_output=True, text=True, timeout=600, **more)
 
 
 def done(*words, **more):

@@ -21,7 +21,7 @@ def write(name, text):
 def run(*words, n=1, output="graph.h5"):
     """Exit code, JSON facts (or None), stderr."""
     command = [ranks, str(n), fascicle, "convert", "--json", "--force", "--output", path(output), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     facts = json.loads(done.stdout) if done.returncode == 0 else None
     return done.returncode, facts, done.stderr
 

@@ -13,7 +13,7 @@ EDGE_SETS = ("source_node_id", "target_node_id", "0/impulse", "0/nsyns", "0/dela
 def run(*words, n=1, threads=1, code=0):
     """What it says; with a `code` its one line of error."""
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=100,
+    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=600,
                           env=environment)
     assert done.returncode == code, f"{words}: {done.returncode}, {done.stdout}{done.stderr}"
     if code:

@@ -16,6 +16,16 @@ def path(name=""):
     return os.path.join(here.folder, name)
 
 
+def listens(pid, number):
+    """Whether a process has a handler for a signal."""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            caught = next(line for line in file if line.startswith("SigCgt"))
+    except (OSError, StopIteration):
+        return False
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
 def kill_session(process):
     """SIGKILL to the leader of a session and all that it started, as when a host dies."""
     while True:
@@ -29,7 +39,7 @@ def kill_session(process):
             except ProcessLookupError:
                 pass
         time.sleep(0.02)
-    process.wait(60)
+    process.wait(600)
 
 
 def run_tests(module, workers=4, given=None):

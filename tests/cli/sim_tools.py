@@ -42,7 +42,7 @@ class Net:
         words += ["--nodes", path(f"{name}.nodes.csv"), "--node-columns", "id=id,type=type", "--node-rule", "listed"]
         words += ["--duplicates", "keep", "--output", path(name + ".h5"), "--force"]
         words += ["--parts", "8"] if ordered else ["--no-order"]
-        done = subprocess.run([fascicle, "convert", *words], capture_output=True, text=True, timeout=100)
+        done = subprocess.run([fascicle, "convert", *words], capture_output=True, text=True, timeout=600)
         check(done.returncode == 0, "convert:", done.stderr)
         return path(name + ".h5")
 
@@ -65,7 +65,7 @@ def write_json(name, config):
     return path(name)
 
 
-def run(*words, n=1, env=None, timeout=100):
+def run(*words, n=1, env=None, timeout=600):
     """Exit code, stdout, stderr of a fascicle command."""
     done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=timeout,
                           env=dict(os.environ, **(env or {})))
@@ -101,7 +101,7 @@ def ranks_of(process, n):
     """Process ids of the n ranks; waits until they are there."""
     if n == 1:
         return [process.pid]
-    until = time.time() + 60
+    until = time.time() + 600
     while time.time() < until:
         found = children(process)
         if len(found) == n:
@@ -110,7 +110,7 @@ def ranks_of(process, n):
     raise AssertionError(f"{n} ranks did not start")
 
 
-def wait_for(condition, what, seconds=60):
+def wait_for(condition, what, seconds=600):
     until = time.time() + seconds
     while not condition():
         check(time.time() < until, "waited in vain for", what)

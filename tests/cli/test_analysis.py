@@ -19,12 +19,12 @@ from fascicle_data import load_graph, load_metrics, load_spikes  # noqa: E402
 
 
 def run(n, *words):
-    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, (words, done.stderr)
 
 
 def script(name, *words, code=0):
-    done = subprocess.run([sys.executable, f"{analysis}/{name}", *map(str, words)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, f"{analysis}/{name}", *map(str, words)], capture_output=True, text=True, timeout=600)
     assert done.returncode == code, (name, words, done.returncode, done.stderr)
     return done.stdout + done.stderr
 

@@ -11,7 +11,7 @@ KEYS = {"bench", "case", "device", "nodes", "edges", "batch", "ranks", "seconds"
 def bench(n, *words):
     command = [os.environ["RANKS"], str(n), os.environ["FASCICLE"], "bench", "lif", "--nodes", str(NODES), "--edges",
                str(EDGES), "--steps", "30", "--device", "cpu", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def main():

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # seconds: 300
+# data: yes
 """The reference converter's cases: the same neurons and edges from Feather and from CSV, the same refusals; where ours
 differs on purpose it is listed here with its reason."""
 import csv
@@ -9,12 +10,12 @@ import sys
 
 import convert_tools
 from convert_tools import check, good, run, write
+from real_data import FOLDER, need
 from side_by_side import path, run_tests
 
-cases_file = os.path.join(os.environ["SHARED"], "oracle", "lif", "converter_cases.json")
-if not os.path.exists(cases_file):
-    print(f"skipped: {cases_file} is not there")
-    sys.exit(1 if os.environ.get("CI") == "true" else 77)
+cases_file = FOLDER.parent / "oracle" / "lif" / "converter_cases.json"
+if not cases_file.exists():
+    cases_file = need("converter_cases.json")[0]
 with open(cases_file) as file:
     oracle = json.load(file)
 try:

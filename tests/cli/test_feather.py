@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # seconds: 400
+# data: yes
 """The Feather reader against pyarrow: the same values from some hundred generated files of every type, compression,
 dictionary and batch layout; damaged files are refused with one line."""
 import decimal
@@ -11,11 +12,13 @@ import subprocess
 import sys
 import tempfile
 
+from real_data import FOLDER, missing
+
 try:
     import numpy as np
     import pyarrow as pa
-except ImportError as missing:
-    print(f"skipped: {missing}")
+except ImportError as error:
+    print(f"skipped: {error}")
     sys.exit(1 if os.environ.get("CI") == "true" else 77)
 
 tool = os.path.join(os.path.dirname(os.environ["FASCICLE"]), "tests", "test_feather")
@@ -292,15 +295,17 @@ def make_mixtures():
 
 def real_file():
     """A table of the MaleCNS release, as its makers wrote it."""
-    path = os.path.join(os.environ["SHARED"], "data", "malecns_sensory_layers.feather")
-    if os.path.exists(path):
-        copy = os.path.join(folder.name, "real")
-        os.symlink(path, copy)
-        expect(copy, [("node", "id"), ("layer_min", "count"), ("layer_max", "id")])
-        if len(jobs[-1][2]) != 163473:
-            raise SystemExit(f"{path}: {len(jobs[-1][2])} rows")
-    else:
-        print("passed over: malecns_sensory_layers.feather is not there")
+    name = "malecns_sensory_layers.feather"
+    words = missing(name)
+    if words:
+        print(f"skipped: {words}")
+        return
+    copy = os.path.join(folder.name, "real")
+    os.symlink(FOLDER / name, copy)
+    expect(copy, [("node", "id"), ("layer_min", "count"), ("layer_max", "id")])
+    if len(jobs[-1][2]) != 163473:
+        raise SystemExit(f"{name}: {len(jobs[-1][2])} rows")
+
 
 
 def make_damaged():
@@ -354,7 +359,7 @@ def compare():
             file.write(f"{path} {path}.out {' '.join(f'{name}:{kind}' for name, kind in wants)}\n")
     # One thread and several take different ways through the reader.
     for threads in ("1", "3"):
-        done = subprocess.run([tool, listing], capture_output=True, text=True, timeout=300,
+        done = subprocess.run([tool, listing], capture_output=True, text=True, timeout=600,
                               env={**os.environ, "OMP_NUM_THREADS": threads})
         if done.returncode:
             raise SystemExit(f"the tool ended with {done.returncode}: {done.stdout} {done.stderr}")

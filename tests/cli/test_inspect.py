@@ -192,7 +192,7 @@ def test_small_disk(tables):
     if subprocess.run([*words[:6], "true"], capture_output=True).returncode:
         print("test_small_disk skipped: this account may not mount a file system")
         return
-    result = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    result = subprocess.run(words, capture_output=True, text=True, timeout=600)
     check("small disk: " + result.stderr, result.returncode, OUTPUT)
     check("says why: " + result.stderr, "are free" in result.stderr, True)
 

@@ -17,7 +17,7 @@ unit = os.path.join(os.path.dirname(FASCICLE), "tests", "test_large")
 
 
 def run(*words):
-    return subprocess.run([RANKS, "1", *words], capture_output=True, text=True, timeout=100)
+    return subprocess.run([RANKS, "1", *words], capture_output=True, text=True, timeout=600)
 
 
 def done(*words):

@@ -144,7 +144,7 @@ def test_benchmark_script():
         os.symlink(name, path(os.path.basename(name)))
     script = os.path.join(os.environ["SOURCE"], "jobs", "malecns_benchmark.py")
     done = subprocess.run([sys.executable, script, path(), "--steps", "200", "--only", "listed", "superclass", "reference",
-                           "sensory", "rates"], capture_output=True, text=True, timeout=250)
+                           "sensory", "rates"], capture_output=True, text=True, timeout=600)
     check(done.stderr, done.returncode, 0)
     rows = {line.split("|")[1].strip(): line for line in done.stdout.splitlines()}
     check("cases", list(rows)[2:], ["listed", "superclass", "reference", "sensory", "rates"])

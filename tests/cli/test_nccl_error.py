@@ -11,7 +11,7 @@ if not os.path.exists(program):
     print("skipped: this build has no CUDA, so no NCCL")
     sys.exit(77)
 begun = time.monotonic()
-done = subprocess.run([os.environ["RANKS"], "2", program], capture_output=True, text=True, timeout=60)
+done = subprocess.run([os.environ["RANKS"], "2", program], capture_output=True, text=True, timeout=600)
 took = time.monotonic() - begun
 said = [line for line in done.stderr.splitlines() if line.startswith("fascicle:")]
 host = re.escape(socket.gethostname())

@@ -18,7 +18,7 @@ TRAIN = {"batch": 4, "steps_per_window": 8, "n_input": 20, "n_output": 30, "embe
 
 
 def program(*words, n=1, code=0, **how):
-    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)] if n > 1 else [fascicle, *map(str, words)], text=True, timeout=100,
+    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)] if n > 1 else [fascicle, *map(str, words)], text=True, timeout=600,
                           **{"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **how})
     check(done.returncode == code, words, "ended with", done.returncode, "not", code, done.stderr)
     return [line for line in done.stderr.splitlines() if line.startswith("fascicle:") and "warning" not in line]
@@ -143,7 +143,7 @@ def test_hangup():
             check(process.poll() is None, "ended early", process.returncode)
             time.sleep(0.05)
         os.kill(process.pid, signal.SIGHUP)
-        err = process.communicate(timeout=60)[1]
+        err = process.communicate(timeout=600)[1]
         check("lock" not in left(os.path.basename(output)), left())
         return process.returncode, err
 

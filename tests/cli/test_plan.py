@@ -7,11 +7,11 @@ import os
 import subprocess
 import tempfile
 
-fascicle, ranks, shared = (os.environ[name] for name in ("FASCICLE", "RANKS", "SHARED"))
+fascicle, ranks = (os.environ[name] for name in ("FASCICLE", "RANKS"))
 
 
 def run(n, *words, code=0):
-    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=200)
+    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=600)
     assert done.returncode == code, (words, done.returncode, done.stderr)
     return done
 

@@ -24,7 +24,7 @@ compared, missed = [], []
 
 
 def plan(*words, code=0):
-    done = subprocess.run([ranks, "1", fascicle, "plan", *map(str, words), "--json"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([ranks, "1", fascicle, "plan", *map(str, words), "--json"], capture_output=True, text=True, timeout=600)
     assert done.returncode == code, (words, done.stderr)
     return json.loads(done.stdout) if not code else done.stderr
 

@@ -31,7 +31,7 @@ def on_terminal(*words, until=None):
         if until and until in text:
             process.send_signal(signal.SIGINT)
             until = None
-    return process.wait(timeout=60), text.decode()
+    return process.wait(timeout=600), text.decode()
 
 
 with tempfile.TemporaryDirectory() as work:
@@ -39,7 +39,7 @@ with tempfile.TemporaryDirectory() as work:
     with open("text.txt", "w") as file:
         file.write("to be or not to be, that is the question; " * 200)
     subprocess.run([fascicle, "generate", "--nodes", "600", "--edges", "12000", "--output", "g.h5"], check=True, capture_output=True)
-    train = ["train", "g.h5", "--text", "text.txt", "--threads", "1", "--max-time", "3"]
+    train = ["train", "g.h5", "--text", "text.txt", "--threads", "1", "--max-time", "8"]
     for pair in ("batch=4", "steps_per_window=16", "eval_every=20", "eval_windows=8", "n_input=100", "n_output=100", "train_steps=1000000"):
         train += ["--set", pair]
     code, text = on_terminal(*train, "--output", "a")

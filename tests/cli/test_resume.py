@@ -148,7 +148,7 @@ def stop_and_compare(signals, n, after, to_all):
             except ProcessLookupError:
                 pass
         time.sleep(0.02)
-    code = process.wait(60)
+    code = process.wait(600)
     check(code == 75, "ended with", code, open(path("log")).read())
     check(os.path.exists(path("run/again")), "again")
     name = open(path("run/checkpoints/latest")).read().strip()
@@ -176,7 +176,7 @@ def test_sigusr1_to_mpirun():
     process = start(graph, config, LONG, "run", n=2)
     wait_steps("run", 200)
     os.kill(process.pid, signal.SIGUSR1)
-    check(process.wait(60) == 75 and os.path.exists(path("run/again")), open(path("log")).read())
+    check(process.wait(600) == 75 and os.path.exists(path("run/again")), open(path("log")).read())
 
 
 def test_stop_in_the_first_step():
@@ -184,7 +184,7 @@ def test_stop_in_the_first_step():
     process = start(graph, config, LONG, "run", n=1)
     wait_for(lambda: os.path.exists(path("run/lock")), "the run's lock")
     os.kill(process.pid, signal.SIGTERM)
-    check(process.wait(60) == 75, "75")
+    check(process.wait(600) == 75, "75")
     check(run("trace", "merge", path("run"))[0] == 0, "what is there can be merged")
 
 
@@ -196,7 +196,7 @@ def test_save_and_go_on():
     wait_for(lambda: os.path.exists(path("run/checkpoints/latest")), "a checkpoint")
     check(process.poll() is None, "the run goes on")
     first = open(path("run/checkpoints/latest")).read()
-    check(process.wait(60) == 75, "--max-time ends it with 75")
+    check(process.wait(600) == 75, "--max-time ends it with 75")
     check(open(path("run/checkpoints/latest")).read() > first, "and with a later checkpoint")
 
 
@@ -206,7 +206,7 @@ def test_trials_stop():
     process = start(graph, config, LONG, "run", "--trials", 3, "--parts", 1, n=2)
     wait_steps("run/trial_1", 200)
     os.kill(ranks_of(process, 2)[1], signal.SIGTERM)
-    check(process.wait(60) == 75, open(path("log")).read())
+    check(process.wait(600) == 75, open(path("log")).read())
     steps = 100 + max(int(open(path(f"run/trial_{k}/checkpoints/latest")).read()[5:13]) for k in (0, 1))
     simulate(graph, config, steps, "run", "--resume", "auto", "--trials", 3, n=2)
     simulate(graph, config, steps, "whole", "--trials", 3, "--parts", 1, n=2)

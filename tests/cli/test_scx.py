@@ -17,7 +17,7 @@ harmless = {"untouched", "manifest_no_format_id", "manifest_no_conversion_licens
 
 
 def copy(source, target):
-    done = subprocess.run([copier, source, target], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([copier, source, target], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stderr
 
 
@@ -86,7 +86,7 @@ def same_tree(a, b):
 
 
 def fascicle(*words):
-    done = subprocess.run([os.environ["FASCICLE"], *words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([os.environ["FASCICLE"], *words], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, (words, done.stderr)
 
 

@@ -227,24 +227,4 @@ def test_refusals():
     simulate(graph, config, 5, "out", "--force")
 
 
-def test_larva():
-    """The larval brain, 119,010 edges: 1 and 3 ranks, ordered and not."""
-    data = os.path.join(os.environ["SHARED"], "data", "larva_edges.txt")
-    if not os.path.exists(data):
-        if os.environ.get("CI") == "true":
-            raise SystemExit(f"{data} is missing, and CI=true asks for it")
-        print(f"test_larva skipped: {data} is not there")
-        return
-    for name, words in (("plain.h5", ["--no-order"]), ("ordered.h5", [])):
-        code, _, err = run("convert", "--edges", data, "--output", path(name), *words)
-        check(code == 0, err)
-    config = {"threshold": 300, "decay_shifts": [4], "refractory_steps": 5,
-              "stimulus": [{"neurons": "all", "kind": "poisson", "rate_hz": 5, "weight": 400}]}
-    simulate(path("plain.h5"), config, 300, "one")
-    simulate(path("ordered.h5"), config, 300, "three", "--checkpoint-every", 77, n=3)
-    one, three = Spikes("one"), Spikes("three")
-    check(len(one.node) > 1000, len(one.node), "spikes")
-    three.same(one, "larva")
-
-
 run_tests(globals())

@@ -52,42 +52,42 @@ STEPS=12000
 export STEPS
 OUTPUT=$work/long submit --wait --output="$work/long.log" "$SOURCE/jobs/simulate.sbatch" >/dev/null || fail "long run"
 job=$(OUTPUT=$work/preempted submit --output="$work/preempted.log" "$SOURCE/jobs/simulate.sbatch")
-wait_for 60 state_is "$job" RUNNING
-wait_for 60 test -e preempted/checkpoints/latest
+wait_for 600 state_is "$job" RUNNING
+wait_for 600 test -e preempted/checkpoints/latest
 sbatch --wait --partition=urgent --nodes=2 --ntasks-per-node=4 --output="$work/urgent.log" --wrap 'sleep 1' >/dev/null
-wait_for 180 is_gone "$job"
+wait_for 600 is_gone "$job"
 [ -s preempted/spikes.h5 ] || fail "the preempted job did not finish"
 grep -q 'resum' preempted.log || fail "the preempted job did not resume"
 same_spikes long preempted
 
 # 3. A signal before the time limit: checkpoint, exit 75, requeue by the job script.
 job=$(OUTPUT=$work/limited submit --output="$work/limited.log" "$SOURCE/jobs/simulate.sbatch")
-wait_for 60 test -e limited/checkpoints/latest
+wait_for 600 test -e limited/checkpoints/latest
 scancel --signal=USR1 "$job"
-wait_for 180 test -s limited/spikes.h5
-wait_for 60 is_gone "$job"
+wait_for 600 test -s limited/spikes.h5
+wait_for 600 is_gone "$job"
 grep -q 'requeue: restart 1' limited.log || fail "the job script did not requeue"
 same_spikes long limited
 
 # 4. A rank is killed: the step ends at once, with a code that is not 0; a later job resumes.
 job=$(OUTPUT=$work/killed submit --no-requeue --output="$work/killed.log" "$SOURCE/jobs/simulate.sbatch")
-wait_for 60 test -e killed/checkpoints/latest
+wait_for 600 test -e killed/checkpoints/latest
 pid=$(pgrep -f "^$FASCICLE simulate $GRAPH .*--output $work/killed " | head -n 1) # a rank, not srun
 kill -9 "$pid"
-wait_for 60 is_gone "$job"
+wait_for 600 is_gone "$job"
 [ "$(code_of "$job")" != 0 ] || fail "a killed rank left exit code 0"
 OUTPUT=$work/killed submit --wait --output="$work/killed2.log" "$SOURCE/jobs/simulate.sbatch" >/dev/null || fail "resume after a kill"
 same_spikes long killed
 
 # 5. A node loses power: Slurm requeues the job, which waits for the node and resumes.
 job=$(OUTPUT=$work/lost submit --output="$work/lost.log" "$SOURCE/jobs/simulate.sbatch")
-wait_for 60 test -e lost/checkpoints/latest
+wait_for 600 test -e lost/checkpoints/latest
 "$slurm" down node2
-wait_for 60 state_is "$job" PENDING
+wait_for 600 state_is "$job" PENDING
 [ ! -e lost/spikes.h5 ] || fail "the job was over before its node went down"
 "$slurm" up node2
-wait_for 180 test -s lost/spikes.h5
-wait_for 60 is_gone "$job"
+wait_for 600 test -s lost/spikes.h5
+wait_for 600 is_gone "$job"
 grep -q 'resum\|going on from' lost.log || fail "the job did not resume when its node was back"
 same_spikes long lost
 

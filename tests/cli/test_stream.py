@@ -9,7 +9,7 @@ fascicle, ranks = os.environ["FASCICLE"], os.environ["RANKS"]
 
 
 def run(n, *words, code=0, **more):
-    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=100, env={**os.environ, **more})
+    done = subprocess.run([ranks, str(n), fascicle, *map(str, words)], capture_output=True, text=True, timeout=600, env={**os.environ, **more})
     assert code in (None, done.returncode), (words, done.returncode, done.stderr)
     if code:
         lines = [line for line in done.stderr.splitlines() if line.startswith("fascicle: ")]

@@ -128,7 +128,7 @@ def test_many_segments():
     few = ["bash", "-c", 'ulimit -n 64; exec "$0" "$@"', os.environ["FASCICLE"]]
     for words in (["trace", "merge", path("run")], ["trace", "check", path("run")],
                   ["simulate", graph, "--config", config, "--steps", "120", "--output", path("run"), "--resume", "auto"]):
-        done = subprocess.run(few + words, capture_output=True, text=True, timeout=100)
+        done = subprocess.run(few + words, capture_output=True, text=True, timeout=600)
         check(done.returncode == 0, words, done.stderr)
     Spikes("run").same(Spikes("plain"), "from many segments")
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # seconds: 300
+# data: yes
 """On the real larval brain: Shakespeare better than a bigram table in a few hundred steps, frozen edges worse, a
 short text by heart."""
 import os
 import subprocess
 import sys
 
-from train_tools import SHAKESPEARE, SHARED, Folder, check, records, run, train
+from real_data import need
+from train_tools import Folder, check, records, run, train
 
 BIGRAM = 2.48189  # nats; add-1 counts of the training part, scored on the validation part
 RECIPE = {"n_input": 256, "n_output": 512, "embedding": 32, "steps_per_window": 32, "batch": 16, "init_scale": 0.6,
@@ -17,24 +19,21 @@ BY_HEART = {**RECIPE, "text_characters": 400, "validation_fraction": 0, "eval_ev
 NARROW = {**BY_HEART, "n_input": 32, "n_output": 48, "embedding": 8, "steps_per_window": 24, "batch": 6,
           "text_characters": 300, "optimizer.lr_edges": 4e-3, "train_steps": 150}
 
-larva = SHARED / "data" / "larva_edges.txt"
-if not larva.exists():
-    print("skipped: no ../shared/data/larva_edges.txt")
-    sys.exit(77)
+larva, text = need("larva_edges.txt", "tinyshakespeare.txt")
 with Folder() as folder:
     graph = folder / "larva.h5"
     run(1, "convert", "--edges", larva, "--output", graph)
-    train(1, graph, SHAKESPEARE, folder / "run", RECIPE, base={})
+    train(1, graph, text, folder / "run", RECIPE, base={})
     loss = records(folder / "run", "evaluation")[-1]["loss"]
     print(f"after {RECIPE['train_steps']} steps: {loss} nats; bigram {BIGRAM}")
     check(loss < BIGRAM, "better than a bigram table")
-    train(1, graph, SHAKESPEARE, folder / "heart", BY_HEART, base={})
+    train(1, graph, text, folder / "heart", BY_HEART, base={})
     loss = records(folder / "heart", "step")[-1]["loss"]
     print(f"400 characters by heart: {loss} nats")
     check(loss < 0.5, "a short text is learnt by heart")
     ends = {}
     for name, values in (("trained", {}), ("frozen", {"frozen_edges": True})):
-        train(1, graph, SHAKESPEARE, folder / name, {**NARROW, **values}, base={})
+        train(1, graph, text, folder / name, {**NARROW, **values}, base={})
         ends[name] = records(folder / name, "step")[-1]["loss"]
     print(f"few inputs and outputs: {ends} nats")
     check(ends["trained"] < ends["frozen"] - 0.1, "frozen edges are worse")

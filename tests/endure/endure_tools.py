@@ -1,7 +1,7 @@
 """What the endurance scripts share: where the program is, runs that are disturbed, and the record of figures.
 
-Each script runs alone from anywhere (`tests/endure/kills.py 200 1`); FASCICLE, RANKS and SHARED may name another program, launcher or
-shared folder. With --record it appends its figures to tests/endure/results.jsonl, from which table.py makes README.md."""
+Each script runs alone from anywhere (`tests/endure/kills.py 200 1`); FASCICLE and RANKS may name another program or
+launcher. With --record it appends its figures to tests/endure/results.jsonl, from which table.py makes README.md."""
 import datetime
 import json
 import os
@@ -14,7 +14,6 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 os.environ.setdefault("SOURCE", str(SOURCE))
 os.environ.setdefault("FASCICLE", str(SOURCE / "build" / "fascicle"))
 os.environ.setdefault("RANKS", str(SOURCE / "tests" / "ranks.sh"))
-os.environ.setdefault("SHARED", str(SOURCE.parent / "shared"))
 os.environ.setdefault("TEST_DATA", str(SOURCE / "tests" / "data"))
 sys.path.insert(0, str(SOURCE / "tests" / "cli"))
 FASCICLE, RANKS = os.environ["FASCICLE"], os.environ["RANKS"]

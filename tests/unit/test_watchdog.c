@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct watchdog_rule quick = {.limit = 4, .stopped = 1, .window = 1};
+static const struct watchdog_rule quick = {.limit = 8, .stopped = 1, .window = 1};
 
 static void rest(double seconds) {
   struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
@@ -41,7 +41,7 @@ static void hangs_in_the_first_window(void) {
 }
 
 static void has_long_windows(void) {
-  make_windows(3, 0.2); /* 20 times as long may pass */
+  make_windows(3, 0.4); /* 20 times as long may pass */
   watchdog_window("a window");
   rest(3);
 }
@@ -66,7 +66,7 @@ static void hangs(void) {
 
 static void waits_for_another(void) {
   watchdog_wait();
-  rest(6);
+  rest(12);
   watchdog_wait_over();
 }
 
@@ -88,7 +88,7 @@ static const struct {
              {"reads a file in a window", reads_a_file_in_a_window, false, 0},
              {"hangs", hangs, true, 0},
              {"waits for another", waits_for_another, false, 0},
-             {"is suspended", is_suspended, false, 5}};
+             {"is suspended", is_suspended, false, 10}};
 enum { N_CASES = sizeof cases / sizeof *cases };
 
 static pid_t begin(int i) {
