@@ -52,7 +52,7 @@ def ends(words, n, draw, whole):
             os.kill(pid, number)
         except ProcessLookupError:
             return False
-    code = process.wait(600)
+    code = process.wait(120)
     if code == 0:
         clear(before)
         return False

@@ -31,7 +31,7 @@ with Folder() as folder:
     bad({"steps_per_window": 5000}, "text.txt", "5000", code=65)
     bad({"learning_rate": 1}, "learning_rate", "known are")
     bad({"batch": "many"}, "batch", "integer")
-    bad({"optimizer.schedule": "step"}, "schedule", "constant or cosine")
+    bad({"optimizer.schedule": "step"}, "schedule", "constant|cosine")
     bad({}, "nowhere.txt", code=65, text=folder / "nowhere.txt")
     bad({}, "nowhere.h5", code=65, graph=folder / "nowhere.h5")
     (folder / "latin.txt").write_bytes(b"caf\xe9 " * 100)
