@@ -1,3 +1,4 @@
+/* Synthetic edges: degrees first, then the sources of each target. */
 #include "generate.h"
 #include "core/mem.h"
 #include "core/numbers.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 
 /* What a draw is for: the last counter word, so that no two purposes share a number. */
-enum purpose { FOR_MODULE = 0x20000002, FOR_SOURCE, FOR_RACE, FOR_COUNT, FOR_DELAY };
+enum purpose { FOR_MODULE = 0x20000002, FOR_SOURCE, FOR_WAITING_TIME, FOR_COUNT, FOR_DELAY };
 enum { FOR_IN_RANK, FOR_OUT_RANK }; /* streams of permute */
 
 enum { MOST_SYNAPSES = 2591, MOST_MODULES = 64, NEIGHBOURS = 4 };
@@ -130,8 +131,9 @@ int generate_module(const struct generate_model *model, nodeid node) {
 
 /* ---- drawing from weights ---- */
 
-/* Walker's alias method: slot k gives node[k] with chance keep[k] / 2^32, else node[other[k]]. */
-struct urn {
+/* Walker's alias method: slot k gives node[k] with chance keep[k] / 2^32, otherwise node[other[k]].
+ */
+struct alias_table {
   int64_t n;
   const uint32_t *node;
   uint32_t *keep, *other;
@@ -150,8 +152,8 @@ struct pool {
 };
 
 /* Slots with less than the mean are filled up by those with more. */
-static void urn_fill(int64_t n, const uint32_t *node, const double *weight, uint32_t *keep,
-                     uint32_t *other) {
+static void alias_fill(int64_t n, const uint32_t *node, const double *weight, uint32_t *keep,
+                       uint32_t *other) {
   double total = 0;
   for (int64_t k = 0; k < n; k++) total += weight[node[k]];
   double *left = NEW(double, n);
@@ -174,9 +176,9 @@ static void urn_fill(int64_t n, const uint32_t *node, const double *weight, uint
   mem_free(left), mem_free(small), mem_free(large);
 }
 
-static uint32_t urn_draw(const struct urn *urn, struct rng_block b) {
-  const uint64_t k = ((uint64_t)b.v[0] * (uint64_t)urn->n) >> 32;
-  return urn->node[b.v[1] <= urn->keep[k] ? k : urn->other[k]];
+static uint32_t alias_draw(const struct alias_table *table, struct rng_block b) {
+  const uint64_t k = ((uint64_t)b.v[0] * (uint64_t)table->n) >> 32;
+  return table->node[b.v[1] <= table->keep[k] ? k : table->other[k]];
 }
 
 static void sort_members(struct pool *p) {
@@ -197,7 +199,7 @@ static struct pool pool_init(const struct generate_model *model, const double *w
   struct pool p = {.model = model, .weight = weight, .n_modules = generate_n_modules(model)};
   p.everyone = NEW(uint32_t, n), p.keep_all = NEW(uint32_t, n), p.other_all = NEW(uint32_t, n);
   for (int64_t i = 0; i < n; i++) p.everyone[i] = (uint32_t)i, p.all_weight += weight[i];
-  urn_fill(n, p.everyone, weight, p.keep_all, p.other_all);
+  alias_fill(n, p.everyone, weight, p.keep_all, p.other_all);
   if (!model->modular) return p;
   p.module_first = NEW_ZERO(int64_t, p.n_modules + 1);
   p.member = NEW(uint32_t, n), p.module_of = NEW(uint16_t, n);
@@ -207,7 +209,7 @@ static struct pool pool_init(const struct generate_model *model, const double *w
   for (int m = 0; m < p.n_modules; m++) {
     const int64_t first = p.module_first[m], size = p.module_first[m + 1] - first;
     for (int64_t k = 0; k < size; k++) p.module_weight[m] += weight[p.member[first + k]];
-    urn_fill(size, p.member + first, weight, p.keep + first, p.other + first);
+    alias_fill(size, p.member + first, weight, p.keep + first, p.other + first);
   }
   return p;
 }
@@ -227,16 +229,16 @@ static int module_beside(const struct pool *p, int module, int k) {
 /* One source for a target: choose own module, a neighbour or everyone, then a member by weight. */
 static uint32_t draw_source(const struct pool *p, uint32_t target, uint32_t attempt) {
   const struct rng_block b = rng_draw(p->model->seed, target, attempt, 0, FOR_SOURCE);
-  struct urn urn = {p->model->n_nodes, p->everyone, p->keep_all, p->other_all};
+  struct alias_table table = {p->model->n_nodes, p->everyone, p->keep_all, p->other_all};
   if (p->model->modular) {
     const double u = b.v[2] * 0x1p-32;
     int module = p->module_of[target];
     if (u >= share_inside) module = module_beside(p, module, b.v[3] % NEIGHBOURS);
     const int64_t first = p->module_first[module], size = p->module_first[module + 1] - first;
     if (u < share_inside + share_beside && size > 0)
-      urn = (struct urn){size, p->member + first, p->keep + first, p->other + first};
+      table = (struct alias_table){size, p->member + first, p->keep + first, p->other + first};
   }
-  return urn_draw(&urn, b);
+  return alias_draw(&table, b);
 }
 
 /* The chance that one draw of the target's gives this source, up to a factor. */
@@ -255,18 +257,18 @@ static double chance(const struct pool *p, uint32_t target, uint32_t source) {
 
 /* ---- the sources of one target ---- */
 
-struct runner {
+struct candidate {
   double time;
   uint32_t source;
 };
 
 struct scratch {
-  uint64_t *taken;       /* a bit for each node */
-  struct runner *runner; /* [n_nodes] once a dense row was met */
+  uint64_t *taken;             /* a bit for each node */
+  struct candidate *candidate; /* [n_nodes] once a dense row was met */
 };
 
 static int by_time(const void *a, const void *b) {
-  const struct runner *x = a, *y = b;
+  const struct candidate *x = a, *y = b;
   if (x->time != y->time) return x->time < y->time ? -1 : 1;
   return (x->source > y->source) - (x->source < y->source);
 }
@@ -280,19 +282,20 @@ static int by_id(const void *a, const void *b) {
  * rate, and the first `degree` to arrive are taken. The same distribution as drawing one after
  * the other without putting back (Efraimidis and Spirakis, 2006), at a cost that does not depend
  * on how full the row is. */
-static void race_for_row(const struct pool *p, uint32_t target, int64_t degree, struct scratch *s) {
+static void sample_dense_row(const struct pool *p, uint32_t target, int64_t degree,
+                             struct scratch *s) {
   const int64_t n = p->model->n_nodes;
-  if (!s->runner) s->runner = NEW(struct runner, n);
+  if (!s->candidate) s->candidate = NEW(struct candidate, n);
   int64_t k = 0;
   for (int64_t j = 0; j < n; j++) {
     if (j == target) continue;
-    const struct rng_block b = rng_draw(p->model->seed, (uint32_t)j, target, 0, FOR_RACE);
-    s->runner[k++] = (struct runner){
+    const struct rng_block b = rng_draw(p->model->seed, (uint32_t)j, target, 0, FOR_WAITING_TIME);
+    s->candidate[k++] = (struct candidate){
         -log(1 - rng_unit(b.v[0], b.v[1])) / chance(p, target, (uint32_t)j), (uint32_t)j};
   }
-  qsort(s->runner, (size_t)k, sizeof *s->runner, by_time);
+  qsort(s->candidate, (size_t)k, sizeof *s->candidate, by_time);
   for (int64_t i = 0; i < degree; i++) {
-    const uint32_t j = s->runner[i].source;
+    const uint32_t j = s->candidate[i].source;
     s->taken[j >> 6] |= (uint64_t)1 << (j & 63);
   }
 }
@@ -335,7 +338,7 @@ static void make_row(const struct pool *p, uint32_t target, int64_t degree, stru
   if (degree == 0) return;
   const bool dense = degree > n / DENSE;
   if (dense)
-    race_for_row(p, target, degree, s);
+    sample_dense_row(p, target, degree, s);
   else
     draw_row(p, target, degree, s, list);
   collect_row(n, degree, s, list, !dense);
@@ -374,7 +377,7 @@ void generate_edges(const struct generate_model *model, int n_threads, uint32_t 
       make_row(&pool, (uint32_t)i, first[i + 1] - first[i], &s, source + first[i]);
       for (eidx e = first[i]; e < first[i + 1]; e++) target[e] = (uint32_t)i;
     }
-    mem_free(s.taken), mem_free(s.runner);
+    mem_free(s.taken), mem_free(s.candidate);
   }
   pool_free(&pool);
   mem_free(weight), mem_free(first);

@@ -27,7 +27,7 @@ struct generate_model {
                    module, so that 77 % of the edges stay inside at the sizes above */
 };
 
-/* EXIT_USAGE when no such graph exists, else fine. */
+/* EXIT_USAGE when no such graph exists, otherwise fine. */
 struct status generate_check(const struct generate_model *model);
 
 /* source, target [n_edges], sorted by (target, source); no pair twice, no self-loop. Local;

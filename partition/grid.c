@@ -1,3 +1,4 @@
+/* Ranks split into replicas of equally many parts. */
 #include "grid.h"
 
 struct status grid_init(const struct comm *world, int parts, struct grid *grid) {

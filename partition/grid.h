@@ -15,8 +15,8 @@ struct grid {
   struct comm part_comm;    /* the ranks with our part; rank = replica */
 };
 
-/* world size = parts x replicas, else EXIT_USAGE that names both numbers. Agreed. The transport
- * of both groups is unset. */
+/* world size = parts x replicas, otherwise EXIT_USAGE that names both numbers. Agreed. The
+ * transport of both groups is unset. */
 struct status grid_init(const struct comm *world, int parts, struct grid *grid);
 void grid_free(struct grid *grid);
 

@@ -1,3 +1,4 @@
+/* One rank's graph: own and remote sources, and who sends which rows to whom. */
 #include "halo.h"
 #include "core/mem.h"
 
@@ -167,7 +168,7 @@ static int64_t list_mark(eidx n, gidx first, const lidx *row, const gidx *gid) {
   return (int64_t)mark;
 }
 
-/* Every pair of ranks must mean the same rows in the same order, else states would silently
+/* Every pair of ranks must mean the same rows in the same order, otherwise states would silently
  * land in the wrong neuron. */
 static void check_lists(const struct comm *comm, const struct graph *graph) {
   const struct halo *halo = &graph->halo;

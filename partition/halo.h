@@ -1,14 +1,13 @@
-/* Who needs what from whom. */
+/* Which rows each rank needs from each other rank. */
 #ifndef FASCICLE_HALO_H
 #define FASCICLE_HALO_H
 
 #include "core/comm.h"
 #include "contract/graph.h"
 
-/* Whether an all-gather serves better than a halo of so many rows, both summed over the
- * ranks (all-gather: (ranks - 1) x n_nodes). An all-gather sends rows as they stand; a halo
- * packs them first, which takes about an eighth of the exchange (H200, `bench halo`): so
- * all-gather from 7/8 on. */
+/* Whether an all-gather is cheaper than a halo of this many rows, both summed over the ranks
+ * (all-gather: (ranks - 1) x n_nodes). An all-gather sends rows in place; a halo packs them first,
+ * which takes about an eighth of the exchange (H200, `bench halo`): so all-gather from 7/8 on. */
 bool halo_takes_all(int64_t halo_rows, int64_t gather_rows);
 
 /* Collective over the ranks of one replica (size = parts). Builds this rank's graph from its slice

@@ -14,14 +14,14 @@
 
 _Static_assert(sizeof(idx_t) == 4, "the checks here are for METIS with 32-bit indices");
 
-/* Pieces with fewer neighbours than this are divided several times, the best kept: it costs nothing
- * there, and evens out small parts. */
+/* Subgraphs with fewer neighbours than this are divided several times, the best kept: it costs
+ * nothing there, and evens out small parts. */
 enum { SMALL = 300000, TRIES = 4 };
 
 enum { PASSES = 8, SLACK = 200 }; /* of the refinement; a side at most 1 / SLACK over half */
 
 /* A subgraph still to be divided: symmetric, sorted neighbours, no self-loops. */
-struct piece {
+struct subgraph {
   idx_t n;
   idx_t *first;        /* [n + 1] */
   idx_t *neighbour;    /* [first[n]] */
@@ -36,23 +36,23 @@ struct piece {
 struct nets {
   eidx *first;      /* [n_nodes + 1] into source */
   uint32_t *source; /* [n_edges] sources of each target: with the node itself, the nets it is in */
-  idx_t (*pins)[2]; /* [n_nodes] members of each net on the two sides of the piece at hand; zero
+  idx_t (*pins)[2]; /* [n_nodes] members of each net on the two sides of the subgraph at hand; zero
                        between */
 };
 
-struct work {
+struct bisection {
   idx_t seed;
   struct nets nets;
   uint32_t *part_of_node;
-  int64_t n_pieces, n_fallbacks;
+  int64_t n_subgraphs, n_fallbacks;
   char why[40];             /* of the first fallback */
   struct progress progress; /* a neuron is placed once a level */
 };
 
-static void piece_free(struct piece *p) {
+static void subgraph_free(struct subgraph *p) {
   mem_free(p->first), mem_free(p->neighbour), mem_free(p->multiplicity), mem_free(p->weight);
   mem_free(p->node);
-  *p = (struct piece){0};
+  *p = (struct subgraph){0};
 }
 
 /* ---- the symmetric graph ---- */
@@ -78,7 +78,7 @@ static uint32_t *sorted_neighbours(const struct order_input *in, const eidx *fir
 }
 
 /* Equal neighbours become one with their number. */
-static void merge_neighbours(const eidx *first, const uint32_t *sorted, struct piece *p) {
+static void merge_neighbours(const eidx *first, const uint32_t *sorted, struct subgraph *p) {
   idx_t k = 0;
   for (idx_t v = 0; v < p->n; v++) {
     p->first[v] = k;
@@ -91,9 +91,9 @@ static void merge_neighbours(const eidx *first, const uint32_t *sorted, struct p
   p->first[p->n] = k;
 }
 
-static struct piece whole_graph(const struct order_input *in) {
+static struct subgraph whole_graph(const struct order_input *in) {
   const int64_t n = in->n_nodes;
-  struct piece p = {.n = (idx_t)n, .first = NEW(idx_t, n + 1), .weight = NEW(idx_t, n)};
+  struct subgraph p = {.n = (idx_t)n, .first = NEW(idx_t, n + 1), .weight = NEW(idx_t, n)};
   p.node = NEW(uint32_t, n);
   eidx *first = NEW_ZERO(eidx, n + 1);
   for (int64_t v = 0; v < n; v++) p.weight[v] = 1, p.node[v] = (uint32_t)v;
@@ -112,7 +112,7 @@ static struct piece whole_graph(const struct order_input *in) {
 
 /* ---- one bisection ---- */
 
-static int64_t weight_of(const struct piece *p, const idx_t *side, idx_t which) {
+static int64_t weight_of(const struct subgraph *p, const idx_t *side, idx_t which) {
   int64_t sum = 0;
   for (idx_t v = 0; v < p->n; v++)
     if (side[v] == which) sum += p->weight[v];
@@ -121,7 +121,7 @@ static int64_t weight_of(const struct piece *p, const idx_t *side, idx_t which) 
 
 /* Cut the ascending nodes where the weight in front comes closest to half; both sides get a
  * node if there are two. */
-static void balanced_split(const struct piece *p, idx_t *side) {
+static void balanced_split(const struct subgraph *p, idx_t *side) {
   int64_t total = 0, before = 0;
   for (idx_t v = 0; v < p->n; v++) total += p->weight[v];
   for (idx_t v = 0; v < p->n; v++) {
@@ -132,8 +132,8 @@ static void balanced_split(const struct piece *p, idx_t *side) {
   }
 }
 
-/* NULL when the sides can be used, else what is wrong with them. */
-static const char *check_sides(const struct piece *p, const idx_t *side) {
+/* NULL when the sides can be used, otherwise what is wrong with them. */
+static const char *check_sides(const struct subgraph *p, const idx_t *side) {
   int64_t heaviest = 0;
   for (idx_t v = 0; v < p->n; v++) {
     if (side[v] != 0 && side[v] != 1) return "gave no valid side";
@@ -145,7 +145,7 @@ static const char *check_sides(const struct piece *p, const idx_t *side) {
   return larger > half + half / 10 + heaviest ? "left the sides unbalanced" : NULL;
 }
 
-static int call_metis(struct piece *p, idx_t seed, idx_t *side) {
+static int call_metis(struct subgraph *p, idx_t seed, idx_t *side) {
   idx_t n_constraints = 1, n_sides = 2, cut, options[METIS_NOPTIONS];
   METIS_SetDefaultOptions(options);
   options[METIS_OPTION_SEED] = seed;
@@ -164,8 +164,8 @@ static int call_metis(struct piece *p, idx_t seed, idx_t *side) {
   return code;
 }
 
-static void choose_sides(struct work *w, struct piece *p, idx_t *side) {
-  w->n_pieces++;
+static void choose_sides(struct bisection *w, struct subgraph *p, idx_t *side) {
+  w->n_subgraphs++;
   if (p->n <= 2 || p->first[p->n] == 0) { /* nothing to choose */
     balanced_split(p, side);
     return;
@@ -176,7 +176,7 @@ static void choose_sides(struct work *w, struct piece *p, idx_t *side) {
   if (!fault) return;
   if (w->n_fallbacks++ == 0) {
     snprintf(w->why, sizeof w->why, "METIS %s", fault);
-    log_warning("METIS %s (code %d) on a piece of %d neurons: balanced split by in-degree there",
+    log_warning("METIS %s (code %d) on a subgraph of %d neurons: balanced split by in-degree there",
                 fault, code, (int)p->n);
   }
   balanced_split(p, side);
@@ -222,7 +222,7 @@ static idx_t move_gain(const struct nets *nets, uint32_t node, idx_t from) {
 
 /* Greedy: a node changes sides when that unites more nets than it divides and
  * the other side has room. */
-static int64_t refine_pass(const struct nets *nets, const struct piece *p, int64_t limit,
+static int64_t refine_pass(const struct nets *nets, const struct subgraph *p, int64_t limit,
                            int64_t weight[2], idx_t *side) {
   int64_t total = 0;
   for (idx_t v = 0; v < p->n; v++) {
@@ -237,7 +237,7 @@ static int64_t refine_pass(const struct nets *nets, const struct piece *p, int64
   return total;
 }
 
-static void refine_sides(const struct nets *nets, const struct piece *p, idx_t *side) {
+static void refine_sides(const struct nets *nets, const struct subgraph *p, idx_t *side) {
   int64_t weight[2] = {weight_of(p, side, 0), weight_of(p, side, 1)};
   const int64_t half = (weight[0] + weight[1] + 1) / 2;
   const int64_t limit = half + half / SLACK;
@@ -248,8 +248,8 @@ static void refine_sides(const struct nets *nets, const struct piece *p, idx_t *
 }
 
 /* The nodes of one side with the edges among them. local [n]: a node's number within its side. */
-static struct piece cut_out(const struct piece *p, const idx_t *side, const idx_t *local,
-                            idx_t which) {
+static struct subgraph cut_out(const struct subgraph *p, const idx_t *side, const idx_t *local,
+                               idx_t which) {
   idx_t n = 0;
   eidx n_neighbours = 0;
   for (idx_t v = 0; v < p->n; v++) {
@@ -258,7 +258,7 @@ static struct piece cut_out(const struct piece *p, const idx_t *side, const idx_
     for (idx_t k = p->first[v]; k < p->first[v + 1]; k++)
       n_neighbours += side[p->neighbour[k]] == which;
   }
-  struct piece c = {.n = n, .first = NEW(idx_t, (int64_t)n + 1), .weight = NEW(idx_t, n)};
+  struct subgraph c = {.n = n, .first = NEW(idx_t, (int64_t)n + 1), .weight = NEW(idx_t, n)};
   c.node = NEW(uint32_t, n), c.neighbour = NEW(idx_t, n_neighbours);
   c.multiplicity = NEW(idx_t, n_neighbours);
   idx_t at = 0, i = 0;
@@ -274,7 +274,7 @@ static struct piece cut_out(const struct piece *p, const idx_t *side, const idx_
   return c;
 }
 
-static void halve(struct work *w, struct piece *p, struct piece child[2]) {
+static void halve(struct bisection *w, struct subgraph *p, struct subgraph child[2]) {
   idx_t *side = NEW(idx_t, p->n), *local = NEW(idx_t, p->n), n[2] = {0, 0};
   choose_sides(w, p, side);
   refine_sides(&w->nets, p, side);
@@ -283,16 +283,16 @@ static void halve(struct work *w, struct piece *p, struct piece child[2]) {
   mem_free(side), mem_free(local);
 }
 
-/* Consumes the piece. Parts [first, first + n) are filled from it. */
-static void bisect(struct work *w, struct piece *p, int first, int n) {
+/* Consumes the subgraph. Parts [first, first + n) are filled from it. */
+static void bisect(struct bisection *w, struct subgraph *p, int first, int n) {
   if (n == 1) {
     for (idx_t v = 0; v < p->n; v++) w->part_of_node[p->node[v]] = (uint32_t)first;
-    piece_free(p);
+    subgraph_free(p);
     return;
   }
-  struct piece child[2];
+  struct subgraph child[2];
   halve(w, p, child);
-  piece_free(p);
+  subgraph_free(p);
   progress_add(&w->progress, child[0].n + child[1].n);
   bisect(w, &child[0], first, n / 2);
   bisect(w, &child[1], first + n / 2, n / 2);
@@ -331,26 +331,26 @@ static void number_rows(int64_t n_nodes, const uint32_t *part_of_node, struct or
   mem_free(at);
 }
 
-static void name_method(const struct work *w, struct order *order) {
+static void name_method(const struct bisection *w, struct order *order) {
   if (w->n_fallbacks == 0)
     snprintf(order->method, sizeof order->method,
              "METIS %d.%d.%d nested bisection, refined for halo rows", METIS_VER_MAJOR,
              METIS_VER_MINOR, METIS_VER_SUBMINOR);
   else
     snprintf(order->method, sizeof order->method, "balanced split %lld of %lld (%s)",
-             (long long)w->n_fallbacks, (long long)w->n_pieces, w->why);
+             (long long)w->n_fallbacks, (long long)w->n_subgraphs, w->why);
 }
 
 struct status order_compute(const struct order_input *input, struct order *order) {
   *order = (struct order){.parts = input->parts};
   TRY(check_input(input));
-  struct work w = {.seed = input->seed, .part_of_node = NEW_ZERO(uint32_t, input->n_nodes)};
+  struct bisection w = {.seed = input->seed, .part_of_node = NEW_ZERO(uint32_t, input->n_nodes)};
   if (input->n_nodes > 0) {
     int levels = 0;
     while (1 << levels < input->parts) levels++;
     w.progress = progress_start("ordering", "placements", 0, input->n_nodes * levels);
     w.nets = nets_init(input);
-    struct piece whole = whole_graph(input);
+    struct subgraph whole = whole_graph(input);
     bisect(&w, &whole, 0, input->parts);
     progress_wipe();
   }

@@ -3,7 +3,7 @@
  * edges between the pair, self-loops left out, fixed seed. METIS counts cut edges, but what
  * travels is one row per (source, part that needs it): so each bisection is then refined greedily
  * for fewer such rows, at most 0.5 % out of balance a level (halo rows 10 % fewer on the larval
- * brain, 2 to 5 % on large modular graphs). Neurons of one part stand together, parts nest, so
+ * brain, 2 to 5 % on large modular graphs). Neurons of one part are adjacent, parts nest, so
  * that rows [first, last) of any power-of-two split up to `parts` are the parts of the coarser
  * level. Within a part: ascending node id. */
 #ifndef FASCICLE_ORDER_H

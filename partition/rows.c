@@ -1,4 +1,6 @@
+/* Contiguous ranges of rows of equal weight, and their owners. */
 #include "rows.h"
+#include "core/fail.h"
 
 #include <stdbool.h>
 
@@ -20,6 +22,7 @@ static gidx cut_at(gidx n, const eidx *row_ptr, int part, int parts) {
 
 void rows_split(gidx n, const eidx *row_ptr, const gidx *block, int n_blocks, int parts,
                 gidx *first) {
+  ASSERT(parts >= 1 && (row_ptr || block || !n));
   const bool nested = block && n_blocks >= parts && n_blocks % parts == 0;
   first[0] = 0;
   for (int p = 1; p < parts; p++) {
@@ -30,6 +33,7 @@ void rows_split(gidx n, const eidx *row_ptr, const gidx *block, int n_blocks, in
 }
 
 int rows_owner(const gidx *first, int parts, gidx row) {
+  ASSERT(row >= first[0] && row < first[parts]);
   int low = 0, high = parts - 1;
   while (low < high) {
     const int middle = (low + high + 1) / 2;

@@ -1,3 +1,4 @@
+/* Double-edge swaps that keep all degrees, by groups of rows. */
 #include "shuffle.h"
 #include "core/fail.h"
 #include "core/mem.h"
@@ -24,7 +25,7 @@ struct rows {
   int n_classes;
   int64_t *class_first; /* [n_classes + 1] into node */
   uint32_t *node;       /* [n_nodes] */
-  eidx *first;          /* [n_nodes] by node: where its edges stand */
+  eidx *first;          /* [n_nodes] by node: where its edges begin */
   uint32_t *degree;     /* [n_nodes] by node */
 };
 
@@ -107,7 +108,7 @@ struct group {
   int64_t n_rows, n_sources, n_words,
       n;             /* n edges that may move: all but self-loops and repeated pairs */
   struct edge *edge; /* [n] */
-  eidx *place;       /* [n] where each edge stands */
+  eidx *position;    /* [n] where each edge is */
   uint32_t *node_of; /* [n_sources] */
   uint64_t *has;     /* [n_rows][n_words]: bit s of row r: the row has that source */
   uint64_t *twice;   /* [n_words] sources that the row at hand has more than once */
@@ -137,15 +138,16 @@ static struct group group_init(int64_t n_nodes) {
 }
 
 static void group_free(struct group *g) {
-  mem_free(g->edge), mem_free(g->place), mem_free(g->node_of), mem_free(g->has), mem_free(g->twice);
+  mem_free(g->edge), mem_free(g->position), mem_free(g->node_of), mem_free(g->has),
+      mem_free(g->twice);
   mem_free(g->local);
 }
 
 static void group_edges_room(struct group *g, int64_t n_edges) {
   if (n_edges <= g->edges_room) return;
   g->edges_room = n_edges + n_edges / 4;
-  mem_free(g->edge), mem_free(g->place), mem_free(g->node_of);
-  g->edge = NEW(struct edge, g->edges_room), g->place = NEW(eidx, g->edges_room);
+  mem_free(g->edge), mem_free(g->position), mem_free(g->node_of);
+  g->edge = NEW(struct edge, g->edges_room), g->position = NEW(eidx, g->edges_room);
   g->node_of = NEW(uint32_t, g->edges_room);
 }
 
@@ -189,7 +191,7 @@ static void load_row(struct group *g, const struct shuffle_input *in, const stru
   for (eidx e = first; e < end; e++) {
     const uint32_t s = g->local[in->source[e]];
     if (in->source[e] == node || (repeats && bit_is(g->twice, s))) continue;
-    g->edge[g->n] = (struct edge){r, s}, g->place[g->n++] = e;
+    g->edge[g->n] = (struct edge){r, s}, g->position[g->n++] = e;
   }
   if (g->local[node] != none) bit_set(has, g->local[node]); /* so that no self-loop is made */
   if (repeats) memset(g->twice, 0, (size_t)g->n_words * sizeof *g->twice);
@@ -206,7 +208,7 @@ static void group_load(struct group *g, const struct shuffle_input *in, const st
 }
 
 static void group_store(const struct group *g, const struct shuffle_input *in) {
-  for (int64_t i = 0; i < g->n; i++) in->source[g->place[i]] = g->node_of[g->edge[i].source];
+  for (int64_t i = 0; i < g->n; i++) in->source[g->position[i]] = g->node_of[g->edge[i].source];
   for (int64_t s = 0; s < g->n_sources; s++) g->local[g->node_of[s]] = none;
 }
 

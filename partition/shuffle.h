@@ -1,6 +1,5 @@
-/* The degree-preserving control: partners drawn anew, everything that is counted kept. Double-edge
- * swaps: a -> b, c -> d become c -> b, a -> d unless that makes a self-loop or a pair that is there
- * already.
+/* The degree-preserving control: a random graph with the same degrees, by double-edge
+ * swaps: a -> b, c -> d become c -> b, a -> d unless that makes a self-loop or repeats a pair.
  *
  * Swaps touch only the rows (targets) b and d. So the rows are dealt at random into groups that fit
  * a core's cache, each group swaps among its own edges, and the rows are dealt again: no random
@@ -18,9 +17,8 @@
 struct shuffle_input {
   int64_t n_nodes;
   eidx n_edges;
-  const uint32_t
-      *target;      /* [n_edges] edges of one target stand together, in any order of targets */
-  uint32_t *source; /* [n_edges] in and out; ascending within a target on the way in */
+  const uint32_t *target; /* [n_edges] edges of one target are adjacent, in any order of targets */
+  uint32_t *source;       /* [n_edges] in and out; ascending within a target on the way in */
   const uint32_t *class_of; /* [n_nodes] 0 .. n_classes - 1, or NULL: all alike */
   int n_classes;
   uint64_t seed;

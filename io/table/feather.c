@@ -1,4 +1,4 @@
-/* Feather (Arrow IPC) as a table. Batches of few rows are decoded several at a time, one thread per
+/* Feather (Arrow IPC) as a table. Batches of few rows are decoded several at once, one thread per
  * column and batch; a batch of many rows is decoded in windows, one thread per column. The file is
  * mapped, and given back as it is used. */
 #include "feather_column.h"

@@ -1,3 +1,4 @@
+/* Columns of Arrow record batches, decoded in windows of rows. */
 #include "feather_column.h"
 #include "feather_value.h"
 #include "core/mem.h"
@@ -66,7 +67,7 @@ const char *arrow_unreadable(const struct arrow_column *column, enum table_kind 
 
 /* View columns need their data buffers whole: values point anywhere into them. */
 static const char *open_views(struct arrow_cursor *c, struct arrow_batch *batch,
-                              const struct arrow_place *place) {
+                              const struct arrow_position *place) {
   enum { STEP = 1 << 20 };
   if (place->n_views > batch->n_buffers) return "one of its buffers is missing";
   c->n_views = place->n_views;
@@ -94,7 +95,7 @@ static const char *open_views(struct arrow_cursor *c, struct arrow_batch *batch,
 }
 
 static const char *open_buffers(struct arrow_cursor *c, struct arrow_batch *batch,
-                                const struct arrow_place *place) {
+                                const struct arrow_position *place) {
   int64_t rows, nulls;
   const char *wrong = arrow_node(batch, place->node, &rows, &nulls);
   if (wrong) return wrong;
@@ -115,7 +116,7 @@ void arrow_cursor_open(struct arrow_cursor *c, struct arrow_batch *batch,
   *c = (struct arrow_cursor){.value = column->is_dictionary ? column->index : column->value,
                              .dictionary = dictionary,
                              .kind = kind};
-  struct arrow_place place;
+  struct arrow_position place;
   const char *wrong = arrow_find(batch, schema, column, &place);
   if (!wrong && column->is_dictionary && !dictionary) wrong = "its dictionary is missing";
   if (!wrong) wrong = open_buffers(c, batch, &place);

@@ -19,7 +19,7 @@ struct arrow_fault {
 struct arrow_room {
   struct table_column column;
   int64_t rows, text_bytes;
-  uint8_t *values;       /* as they stand in the file: [rows + 1] of at most 16 bytes */
+  uint8_t *values;       /* as they are in the file: [rows + 1] of at most 16 bytes */
   uint8_t *bits, *valid; /* [rows / 8 + 1], [rows] */
 };
 void arrow_room_reserve(struct arrow_room *room, enum table_kind kind, int64_t rows);
@@ -51,7 +51,7 @@ struct arrow_cursor {
   struct arrow_view *view;
 };
 
-/* NULL when such a column can be read as that kind, else why not. */
+/* NULL when such a column can be read as that kind, otherwise why not. */
 const char *arrow_unreadable(const struct arrow_column *column, enum table_kind kind);
 
 /* Opens the column's buffers. A fault with row -1 is set when something is

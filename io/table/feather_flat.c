@@ -1,3 +1,4 @@
+/* FlatBuffers, read field by field with every position checked. */
 #include "feather_flat.h"
 
 #include <string.h>

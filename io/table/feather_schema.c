@@ -1,3 +1,4 @@
+/* Schema, footer and record batches of an Arrow IPC file, checked. */
 #include "feather_schema.h"
 #include "core/mem.h"
 
@@ -266,8 +267,8 @@ struct status arrow_read_batch(const struct arrow_file *file, const struct arrow
 
 /* Counts the buffers of all parts before the column's; only views have a number that varies. */
 const char *arrow_find(struct arrow_batch *b, const struct arrow_schema *s,
-                       const struct arrow_column *column, struct arrow_place *place) {
-  *place = (struct arrow_place){0};
+                       const struct arrow_column *column, struct arrow_position *place) {
+  *place = (struct arrow_position){0};
   int64_t view = 0;
   for (int64_t i = 0; i <= column->first_node; i++) {
     int64_t more = 0;

@@ -96,7 +96,7 @@ struct arrow_batch {
 };
 
 /* Where a column's parts begin in a batch. */
-struct arrow_place {
+struct arrow_position {
   int64_t node, buffer, n_views; /* n_views: data buffers of a view column */
 };
 
@@ -115,9 +115,9 @@ void arrow_close(struct arrow_file *file);
 struct status arrow_read_batch(const struct arrow_file *file, const struct arrow_block *block,
                                bool dictionary, const char *what, struct arrow_batch *batch);
 
-/* NULL when fine, else what is wrong. */
+/* NULL when fine, otherwise what is wrong. */
 const char *arrow_find(struct arrow_batch *batch, const struct arrow_schema *schema,
-                       const struct arrow_column *column, struct arrow_place *place);
+                       const struct arrow_column *column, struct arrow_position *place);
 const char *arrow_node(struct arrow_batch *batch, int64_t node, int64_t *rows, int64_t *nulls);
 const char *arrow_buffer(struct arrow_batch *batch, int64_t i, struct arrow_buffer *buffer);
 

@@ -1,3 +1,4 @@
+/* Buffers of a record batch, plain, LZ4 or ZSTD, as streams of bytes. */
 #include "feather_stream.h"
 
 #include <lz4frame.h>

@@ -1,5 +1,5 @@
 /* One buffer of a batch as a stream of bytes, plain or compressed: any size, in constant memory.
- * Functions return NULL when fine, else what is wrong. */
+ * Functions return NULL when fine, otherwise what is wrong. */
 #ifndef FASCICLE_FEATHER_STREAM_H
 #define FASCICLE_FEATHER_STREAM_H
 

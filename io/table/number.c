@@ -131,6 +131,7 @@ static bool round_digits(const struct digits *d, int64_t kept, int64_t *units) {
 const char *span_decimal(struct span s, int places, int64_t *units) {
   struct digits digits;
   double any;
+  ASSERT(places >= 0 && places <= 9);
   s = span_trim(s);
   if (!s.n) return "the value is missing";
   if (!read_double(s, &any)) return "a number is wanted";

@@ -38,7 +38,7 @@ struct table_reader {
 
 extern const struct table_reader text_reader, feather_reader;
 
-/* NULL when it is UTF-8 without zero bytes, else what is wrong. */
+/* NULL when it is UTF-8 without zero bytes, otherwise what is wrong. */
 const char *span_text(struct span s);
 
 #endif

@@ -113,9 +113,9 @@ int64_t field_copy(struct span s, bool doubled, char *to) {
   return n;
 }
 
-/* ---- pieces ---- */
+/* ---- chunks ---- */
 
-static void reserve_rows(struct piece *p, const struct table *t, int64_t rows) {
+static void reserve_rows(struct text_chunk *p, const struct table *t, int64_t rows) {
   for (int w = 0; w < t->n_wants; w++) {
     struct table_column *c = &p->column[w];
     if (t->wants[w].kind == TABLE_ID) c->id = mem_grow(c->id, rows, sizeof *c->id);
@@ -125,13 +125,13 @@ static void reserve_rows(struct piece *p, const struct table *t, int64_t rows) {
   p->capacity = rows;
 }
 
-void piece_init(struct piece *p, const struct table *t, int64_t rows) {
-  *p = (struct piece){.column = NEW_ZERO(struct table_column, t->n_wants),
-                      .text_capacity = NEW_ZERO(int64_t, t->n_wants)};
+void text_chunk_init(struct text_chunk *p, const struct table *t, int64_t rows) {
+  *p = (struct text_chunk){.column = NEW_ZERO(struct table_column, t->n_wants),
+                           .text_capacity = NEW_ZERO(int64_t, t->n_wants)};
   reserve_rows(p, t, rows);
 }
 
-void piece_free(struct piece *p, int n_wants) {
+void text_chunk_free(struct text_chunk *p, int n_wants) {
   for (int w = 0; w < n_wants && p->column; w++) {
     mem_free(p->column[w].id), mem_free(p->column[w].count);
     mem_free(p->column[w].text), mem_free(p->column[w].at);
@@ -140,7 +140,7 @@ void piece_free(struct piece *p, int n_wants) {
   row_free(&p->row);
 }
 
-static const char *take_text(struct piece *p, int want, struct span s, bool doubled) {
+static const char *take_text(struct text_chunk *p, int want, struct span s, bool doubled) {
   struct table_column *c = &p->column[want];
   const int64_t at = c->at[p->rows];
   if (at + s.n > p->text_capacity[want]) {
@@ -151,12 +151,12 @@ static const char *take_text(struct piece *p, int want, struct span s, bool doub
   return span_text(table_text(c, p->rows));
 }
 
-static void set_fault(struct piece *p, const char *what) {
+static void set_fault(struct text_chunk *p, const char *what) {
   p->fault.row = p->rows + 1, p->fault.line = p->lines + 1;
   snprintf(p->fault.what, sizeof p->fault.what, "%s", what);
 }
 
-static void take_value(struct piece *p, const struct table *t, int want) {
+static void take_value(struct text_chunk *p, const struct table *t, int want) {
   const struct table_want *w = &t->wants[want];
   const struct span s = p->row.field[w->column];
   const char *wrong = NULL;
@@ -173,7 +173,7 @@ static void take_value(struct piece *p, const struct table *t, int want) {
   set_fault(p, what);
 }
 
-static void take_row(struct piece *p, const struct table *t) {
+static void take_row(struct text_chunk *p, const struct table *t) {
   if (p->row.fault) {
     set_fault(p, p->row.fault);
   } else if (p->row.n != t->n_columns) {
@@ -188,7 +188,8 @@ static void take_row(struct piece *p, const struct table *t) {
   }
 }
 
-void piece_parse(struct piece *p, const struct table *t, char delimiter, bool last, bool partial) {
+void text_chunk_parse(struct text_chunk *p, const struct table *t, char delimiter, bool last,
+                      bool partial) {
   p->rows = p->lines = 0;
   p->fault.row = 0;
   for (int w = 0; w < t->n_wants; w++)

@@ -132,10 +132,12 @@ int table_n_columns(const struct table *t) {
 }
 
 const char *table_column_name(const struct table *t, int column) {
+  ASSERT(column >= 0 && column < t->n_columns);
   return t->name[column];
 }
 
 const char *table_column_type(const struct table *t, int column) {
+  ASSERT(column >= 0 && column < t->n_columns);
   return t->type ? t->type[column] : "text";
 }
 
@@ -197,14 +199,17 @@ struct status table_no_column(const struct table *t, const char *wanted, const c
 }
 
 bool table_looks_numeric(const struct table *t, int column) {
+  ASSERT(column >= 0 && column < t->n_columns);
   return t->reader->looks_numeric(t, column);
 }
 
 bool table_may_label(const struct table *t, int column) {
+  ASSERT(column >= 0 && column < t->n_columns);
   return !t->reader->may_label || t->reader->may_label(t, column);
 }
 
 void table_share(struct table *t, int share, int n_shares) {
+  ASSERT(t->n_wants < 0 && share >= 0 && share < n_shares);
   t->share = share, t->n_shares = n_shares;
 }
 
@@ -220,6 +225,7 @@ struct status table_select(struct table *t, const struct table_want *wants, int 
 }
 
 struct status table_next(struct table *t, struct table_batch *batch) {
+  ASSERT(t->n_wants >= 0);
   *batch = (struct table_batch){.first_row = t->facts.rows + 1};
   pulse("reading a table");
   TRY(t->reader->next(t, batch));

@@ -28,7 +28,7 @@ enum table_kind {
   TABLE_ID, /* 0 .. 2^64 - 1. A value written as a double is taken if it is whole and below 2^53 */
   TABLE_COUNT, /* a whole number of 64 bits; "9.0" is 9, 0.5 is refused, empty and null are refused
                 */
-  TABLE_TEXT   /* bytes as they stand (quotes undone, blanks kept); null and empty are both length 0
+  TABLE_TEXT   /* bytes as they are (quotes undone, blanks kept); null and empty are both length 0
                 */
 };
 
@@ -70,7 +70,7 @@ struct table_facts {
 
 /* True when strtod would take all of it as decimal (blanks around are fine). */
 bool span_is_number(struct span s);
-/* NULL when fine, else what is wrong, such as "a whole number is wanted". */
+/* NULL when fine, otherwise what is wrong, such as "a whole number is wanted". */
 const char *span_id(struct span s, uint64_t *id);
 const char *span_count(struct span s, int64_t *count);
 /* A decimal number in units of 10^-places, rounded half to even; places 0 .. 9. */
@@ -108,7 +108,7 @@ enum {
   COLUMN_UNCLEAR = -3   /* a number that is the name of one column and the position of another */
 };
 
-/* The column of this name, else of this position: "3" or "#3" is the third. */
+/* The column of this name, otherwise of this position: "3" or "#3" is the third. */
 int table_find(const struct table *table, const char *name);
 /* The column at a position, whatever the names are; COLUMN_NONE when `text` is no position. */
 int table_position(const struct table *table, const char *text);

@@ -1,5 +1,6 @@
 /* Delimited text as a table. Blocks of the file are cut at row ends; where a block holds no quote
- * it is cut into one piece per thread, else one thread reads it. Each piece becomes a batch. */
+ * it is cut into one chunk per thread, otherwise one thread reads it. Each chunk becomes a batch.
+ */
 #include "text.h"
 #include "core/mem.h"
 
@@ -209,38 +210,38 @@ static struct status seek_share(struct table *t, struct text *x) {
 static struct status text_select(struct table *t) {
   struct text *x = t->state;
   if (t->n_shares > 1) TRY(seek_share(t, x));
-  x->max_pieces = omp_get_max_threads();
-  x->piece = NEW_ZERO(struct piece, x->max_pieces);
-  for (int i = 0; i < x->max_pieces; i++) piece_init(&x->piece[i], t, ROWS_AT_FIRST);
+  x->max_chunks = omp_get_max_threads();
+  x->chunk = NEW_ZERO(struct text_chunk, x->max_chunks);
+  for (int i = 0; i < x->max_chunks; i++) text_chunk_init(&x->chunk[i], t, ROWS_AT_FIRST);
   return fine();
 }
 
-/* Cut [from, to) at row ends, one piece per thread. */
+/* Cut [from, to) at row ends, one chunk per thread. */
 static void cut(struct text *x, const char *from, const char *to) {
-  x->n_pieces = 0;
-  for (int i = 0; i < x->max_pieces && from < to; i++) {
-    const char *end = from + (to - from) / (x->max_pieces - i);
+  x->n_chunks = 0;
+  for (int i = 0; i < x->max_chunks && from < to; i++) {
+    const char *end = from + (to - from) / (x->max_chunks - i);
     const char *newline = end < to ? memchr(end, '\n', (size_t)(to - end)) : NULL;
     end = newline ? newline + 1 : to;
-    struct piece *p = &x->piece[x->n_pieces++];
+    struct text_chunk *p = &x->chunk[x->n_chunks++];
     p->from = from, p->to = end;
     from = end;
   }
 }
 
-/* Parse the pieces, and hash what was read last, side by side. */
+/* Parse the chunks, and hash what was read last, side by side. */
 static void parse(struct table *t, struct text *x, bool partial) {
-  const int n = x->n_pieces;
+  const int n = x->n_chunks;
 #pragma omp parallel for schedule(dynamic, 1)
   for (int i = 0; i <= n; i++)
     if (i == 0 && x->sha.state)
       sha256_add(&x->sha, x->buffer + x->fresh, (size_t)(x->have - x->fresh));
     else if (i > 0)
-      piece_parse(&x->piece[i - 1], t, x->delimiter, x->ended, partial);
+      text_chunk_parse(&x->chunk[i - 1], t, x->delimiter, x->ended, partial);
   x->fresh = x->have;
 }
 
-/* One block into pieces. */
+/* One block into chunks. */
 static struct status next_block(struct table *t, struct text *x) {
   const char *from = x->buffer + x->start, *end = x->buffer + x->have;
   const bool quoted = memchr(from, '"', (size_t)(end - from)) != NULL;
@@ -252,25 +253,25 @@ static struct status next_block(struct table *t, struct text *x) {
   else if (!x->ended)
     to++;
   if (quoted) {
-    x->piece[0].from = from, x->piece[0].to = end;
-    x->n_pieces = 1;
+    x->chunk[0].from = from, x->chunk[0].to = end;
+    x->n_chunks = 1;
   } else {
     cut(x, from, to);
   }
   parse(t, x, quoted && !x->ended);
-  if (quoted) to = x->piece[0].to;
+  if (quoted) to = x->chunk[0].to;
   if (to == from && !x->ended && x->have == x->capacity && x->capacity >= LONGEST_ROW &&
-      !x->piece[0].fault.row)
+      !x->chunk[0].fault.row)
     return failure(EXIT_INPUT,
                    "%s: the row after row %lld is longer than %d MiB: is a quote not closed?",
                    t->path, (long long)x->rows, LONGEST_ROW >> 20);
   x->start = to - x->buffer;
-  x->next_piece = 0;
+  x->next_chunk = 0;
   return fine();
 }
 
 static struct status fault_line(const struct table *t, const struct text *x,
-                                const struct piece *p) {
+                                const struct text_chunk *p) {
   return failure(EXIT_INPUT, "%s: row %lld (line %lld): %s", t->path,
                  (long long)(x->rows + p->fault.row), (long long)(x->lines + p->fault.line),
                  p->fault.what);
@@ -279,8 +280,8 @@ static struct status fault_line(const struct table *t, const struct text *x,
 static struct status text_next(struct table *t, struct table_batch *batch) {
   struct text *x = t->state;
   for (;;) {
-    while (x->next_piece < x->n_pieces) {
-      struct piece *p = &x->piece[x->next_piece++];
+    while (x->next_chunk < x->n_chunks) {
+      struct text_chunk *p = &x->chunk[x->next_chunk++];
       if (p->fault.row) return fault_line(t, x, p);
       x->rows += p->rows, x->lines += p->lines;
       t->done += p->to - p->from;
@@ -306,8 +307,8 @@ static void text_close(struct table *t) {
   struct text *x = t->state;
   char unused[DIGEST_TEXT];
   if (x->sha.state) sha256_end(&x->sha, unused);
-  for (int i = 0; i < x->max_pieces && x->piece; i++) piece_free(&x->piece[i], t->n_wants);
-  mem_free(x->piece), mem_free(x->buffer), mem_free(x);
+  for (int i = 0; i < x->max_chunks && x->chunk; i++) text_chunk_free(&x->chunk[i], t->n_wants);
+  mem_free(x->chunk), mem_free(x->buffer), mem_free(x);
 }
 
 const struct table_reader text_reader = {

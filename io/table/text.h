@@ -25,12 +25,12 @@ const char *row_split(char delimiter, const char *at, const char *end, bool last
 int64_t field_copy(struct span s, bool doubled, char *to);
 
 struct fault {
-  int64_t row, line; /* within the piece, from 1; row 0: no fault */
+  int64_t row, line; /* within the chunk, from 1; row 0: no fault */
   char what[700];
 };
 
 /* A run of rows that one thread reads into columns. */
-struct piece {
+struct text_chunk {
   const char *from, *to;
   int64_t rows, lines, capacity;
   struct table_column *column; /* [n_wants] */
@@ -38,13 +38,13 @@ struct piece {
   struct row row;
   struct fault fault;
 };
-void piece_init(struct piece *piece, const struct table *table, int64_t rows);
-void piece_free(struct piece *piece, int n_wants);
+void text_chunk_init(struct text_chunk *chunk, const struct table *table, int64_t rows);
+void text_chunk_free(struct text_chunk *chunk, int n_wants);
 
 /* Parse rows from `from`; `partial`: the last row may be incomplete, then `to` is
  * set to where it begins. */
-void piece_parse(struct piece *piece, const struct table *table, char delimiter, bool last,
-                 bool partial);
+void text_chunk_parse(struct text_chunk *chunk, const struct table *table, char delimiter,
+                      bool last, bool partial);
 
 struct text {
   char delimiter;
@@ -54,9 +54,9 @@ struct text {
   int64_t fresh;                 /* buffer[fresh .. have) is not hashed yet */
   bool ended, primed;            /* nothing follows `have`; the first block was read by open */
   struct sha256 sha;
-  int64_t rows, lines; /* before the next piece */
-  int max_pieces, n_pieces, next_piece;
-  struct piece *piece;
+  int64_t rows, lines; /* before the next chunk */
+  int max_chunks, n_chunks, next_chunk;
+  struct text_chunk *chunk;
 };
 
 #endif

@@ -118,7 +118,7 @@ static bool name_is_number(const struct table *table, int column) {
 }
 
 /* A first row that was taken for a header since not all of it is numbers. A name that leads to a
- * column proves a header; columns by position are judged by what stands in them. */
+ * column proves a header; columns by position are judged by what they hold. */
 static enum first_row judge_first_row(const struct table *table, const struct column_choices *c) {
   bool placed = false, numbers = false, words = false;
   if (!table_header_guessed(table)) return ROW_HEADER;

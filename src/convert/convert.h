@@ -16,7 +16,7 @@ struct convert_options {
   const char *delimiter, *node_delimiter, *transmitter_delimiter;
   const char *header, *node_header, *transmitter_header;
   const char *ids; /* auto, numbers, names */
-  /* endpoints, listed, superclass, traced; NULL: listed with a node table, else endpoints */
+  /* endpoints, listed, superclass, traced; NULL: listed with a node table, otherwise endpoints */
   const char *node_rule;
   const char *signs, *duplicates, *self_loops, *isolated, *zero_weights, *repeated_ids;
   const char *scale, *overflow, *underflow;

@@ -445,10 +445,10 @@ static struct status check_any(const struct convert_options *o, const struct edg
 
 /* The shares of all ranks, read, become one on rank 0; `s` is how the reading
  * of ours ended. Agreed. */
-static struct status bring_together(const struct comm *comm, const struct convert_options *o,
-                                    struct convert_share *share, struct status s) {
+static struct status join_shares(const struct comm *comm, const struct convert_options *o,
+                                 struct convert_share *share, struct status s) {
   comm_wait_for_all(comm); /* shares may take unequal times */
-  switch (convert_judge(comm, share, &s)) {
+  switch (convert_compare(comm, share, &s)) {
   case SHARES_FIT: convert_join(comm, share); return fine();
   case SHARES_STOP: return agree(comm, blames_input(&s) ? fine() : s);
   case SHARES_CLASH: break;
@@ -487,7 +487,7 @@ struct status edges_read(const struct comm *comm, const struct convert_options *
                                 .account = account_input(account, "edges")};
   struct status s =
       comm->size > 1 ? read_share(o, comm->rank, comm->size, 0, &share) : read_alone(o, &share);
-  if (comm->size > 1) s = bring_together(comm, o, &share, s);
+  if (comm->size > 1) s = join_shares(comm, o, &share, s);
   if (comm->rank == 0 && !s.code) s = check_matrix(o, share.account->facts.rows);
   if (comm->rank == 0 && !s.code) s = check_any(o, edges, share.account);
   if (comm->rank == 0) nodes_fill(nodes);

@@ -1,6 +1,5 @@
 /* From tables to the artifact: the steps of a conversion in order. */
-#include "build.h"
-#include "convert.h"
+#include "conversion.h"
 #include "core/log.h"
 #include "core/mem.h"
 #include "graph/reorder.h"
@@ -8,20 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-struct work {
-  const struct convert_options *o;
-  struct nodes nodes;
-  struct edges edges;
-  struct signs signs;
-  bool has_signs;
-  struct account account;
-  struct scale scale;
-  int8_t *sign; /* [ids.n], NULL without transmitters */
-  int64_t n_nodes;
-  uint32_t *index_of_node; /* [n_nodes] */
-  struct connectome graph;
-};
 
 /* ---- signs ---- */
 
@@ -46,7 +31,7 @@ static const char *label_shown(const char *label) {
 }
 
 /* Has a node no label? */
-static bool some_unlabelled(const struct work *w, const struct node_labels *c) {
+static bool some_unlabelled(const struct conversion *w, const struct node_labels *c) {
   for (int64_t i = 0; i < c->n; i++)
     if (c->code[i] == 0 && w->nodes.is_node[i]) return true;
   return false;
@@ -55,7 +40,7 @@ static bool some_unlabelled(const struct work *w, const struct node_labels *c) {
 /* Every label that occurs must have an entry, used or not, so that a new one is never overlooked.
  * All that have none are named at once; "missing" among them where it is likely to be needed too.
  */
-static struct status check_labels(struct work *w) {
+static struct status check_labels(struct conversion *w) {
   const struct node_labels *c = nodes_column(&w->nodes, "transmitter");
   struct list names = {0}, entries = {0};
   int64_t n = 0;
@@ -76,7 +61,7 @@ static struct status check_labels(struct work *w) {
                  w->signs.path, n == 1 ? "" : "s", names.text, entries.text);
 }
 
-static struct status read_labels(struct work *w) {
+static struct status read_labels(struct conversion *w) {
   if (w->o->transmitters) TRY(transmitters_read(w->o, &w->nodes, &w->account));
   if (!nodes_column(&w->nodes, "transmitter")) {
     if (!w->o->signs) return fine();
@@ -89,7 +74,7 @@ static struct status read_labels(struct work *w) {
 }
 
 /* Signs of all ids, and the edges of excluded sources out. */
-static struct status apply_signs(struct work *w) {
+static struct status apply_signs(struct conversion *w) {
   if (!w->has_signs) return fine();
   const struct node_labels *c = nodes_column(&w->nodes, "transmitter");
   int8_t *of_label = NEW(int8_t, c->labels.n);
@@ -123,7 +108,7 @@ static struct status apply_signs(struct work *w) {
 
 /* ---- canonical nodes ---- */
 
-static void number_nodes(struct work *w) {
+static void number_nodes(struct conversion *w) {
   struct progress progress = progress_start("sorting", "edges", 0, SORT_PASSES * w->edges.n);
   w->index_of_node = ids_sorted(&w->nodes.ids, w->nodes.is_node, &w->n_nodes);
   uint32_t *node_of = NEW(uint32_t, w->nodes.ids.n);
@@ -134,7 +119,7 @@ static void number_nodes(struct work *w) {
 }
 
 /* Nodes with touched[v] only, in the same order: their edges stay sorted. */
-static void keep_nodes(struct work *w, const bool *touched) {
+static void keep_nodes(struct conversion *w, const bool *touched) {
   uint32_t *node_of = NEW(uint32_t, w->n_nodes);
   int64_t n = 0;
   for (int64_t v = 0; v < w->n_nodes; v++) {
@@ -151,7 +136,7 @@ static void keep_nodes(struct work *w, const bool *touched) {
 }
 
 /* Counted when it is known which edges the graph has. */
-static void count_isolated(struct work *w) {
+static void count_isolated(struct conversion *w) {
   bool *touched = NEW_ZERO(bool, w->n_nodes);
   for (int64_t i = 0; i < w->edges.n; i++)
     touched[w->edges.source[i]] = touched[w->edges.target[i]] = true;
@@ -160,7 +145,7 @@ static void count_isolated(struct work *w) {
   mem_free(touched);
 }
 
-static void count_by_transmitter(struct work *w) {
+static void count_by_transmitter(struct conversion *w) {
   const struct node_labels *c = nodes_column(&w->nodes, "transmitter");
   if (!c) return;
   int64_t *nodes = NEW_ZERO(int64_t, c->labels.n), *edges = NEW_ZERO(int64_t, c->labels.n);
@@ -183,7 +168,7 @@ static void count_by_transmitter(struct work *w) {
 /* ---- the artifact's arrays ---- */
 
 /* Labels in byte order with "" first; codes follow. */
-static void add_label_column(struct work *w, const struct node_labels *from,
+static void add_label_column(struct conversion *w, const struct node_labels *from,
                              struct node_column *to) {
   int64_t n;
   uint32_t *order = ids_sorted(&from->labels, NULL, &n), *rank = NEW(uint32_t, n);
@@ -200,7 +185,7 @@ static void add_label_column(struct work *w, const struct node_labels *from,
   mem_free(order), mem_free(rank), mem_free(used);
 }
 
-static void add_columns(struct work *w) {
+static void add_columns(struct conversion *w) {
   struct connectome *g = &w->graph;
   g->column = NEW_ZERO(struct node_column, w->nodes.n_columns + 1);
   for (int i = 0; i < w->nodes.n_columns; i++)
@@ -212,7 +197,7 @@ static void add_columns(struct work *w) {
     c->i64[v] = w->sign[w->index_of_node[v]] == SIGN_UNKNOWN ? 0 : w->sign[w->index_of_node[v]];
 }
 
-static void add_ids(struct work *w) {
+static void add_ids(struct conversion *w) {
   struct connectome *g = &w->graph;
   g->n_nodes = w->n_nodes;
   g->body_id = NEW(uint64_t, w->n_nodes);
@@ -223,7 +208,7 @@ static void add_ids(struct work *w) {
   }
 }
 
-static struct status bad_impulse(const struct work *w, int64_t i, int64_t impulse) {
+static struct status bad_impulse(const struct conversion *w, int64_t i, int64_t impulse) {
   char *pre = ids_text(&w->nodes.ids, w->index_of_node[w->edges.source[i]]);
   char *post = ids_text(&w->nodes.ids, w->index_of_node[w->edges.target[i]]);
   char weight[32];
@@ -238,7 +223,7 @@ static struct status bad_impulse(const struct work *w, int64_t i, int64_t impuls
 }
 
 /* impulse = weight x sign x num / den, half to even */
-static struct status add_impulses(struct work *w) {
+static struct status add_impulses(struct conversion *w) {
   const bool saturate = !strcmp(w->o->overflow, "saturate"),
              lose = !strcmp(w->o->underflow, "keep");
   const struct scale scale = {w->scale.num, w->scale.den * scale_unit(w->edges.places)};
@@ -263,7 +248,7 @@ static struct status add_impulses(struct work *w) {
 }
 
 /* Synapse counts are |weight|; weights with fractions count nothing. */
-static void add_counts(struct work *w) {
+static void add_counts(struct conversion *w) {
   struct connectome *g = &w->graph;
   uint32_t *count = (uint32_t *)w->edges.weight; /* same width; becomes |weight| in place */
   for (int64_t i = 0; i < g->n_edges; i++) {
@@ -276,7 +261,7 @@ static void add_counts(struct work *w) {
   g->count = count;
 }
 
-static struct status add_edges(struct work *w) {
+static struct status add_edges(struct conversion *w) {
   struct connectome *g = &w->graph;
   g->n_edges = w->edges.n;
   TRY(add_impulses(w));
@@ -288,168 +273,27 @@ static struct status add_edges(struct work *w) {
   return fine();
 }
 
-static struct status add_order(struct work *w) {
+static struct status add_order(struct conversion *w) {
   struct connectome *g = &w->graph;
   if (w->o->no_order || !g->n_nodes) return fine();
   const double start = seconds_now();
-  TRY(ordering_apply(g, (int)w->o->parts, ORDERING_SEED));
+  TRY(reorder_graph(g, (int)w->o->parts, REORDER_SEED));
   log_line("order: %s, %d parts, %lld of %lld edges cut, %.3g s", g->order_method, g->n_blocks,
            (long long)g->order_cut, (long long)g->n_edges, seconds_now() - start);
   return fine();
 }
 
-/* ---- what is said about it ---- */
-
-static json_t *rules_json(const struct work *w) {
-  const struct convert_options *o = w->o;
-  json_t *rules = json_pack(
-      "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:I, s:I}", "node_rule",
-      o->node_rule, "ids", w->nodes.ids.names ? "names" : "numbers", "duplicates", o->duplicates,
-      "self_loops", o->self_loops, "isolated", o->isolated, "zero_weights", o->zero_weights,
-      "repeated_ids", o->repeated_ids, "labels_and_names", "outer blanks do not count",
-      "merge_kinds", o->merge_kinds, "overflow", o->overflow, "underflow", o->underflow,
-      "scale_num", (json_int_t)w->scale.num, "scale_den", (json_int_t)w->scale.den);
-  json_t *where = json_array();
-  for (int i = 0; i < o->where.n; i++) json_array_append_new(where, json_string(o->where.item[i]));
-  json_object_set_new(rules, "where", where);
-  if (!w->graph.delay)
-    json_object_set_new(rules, "delay_steps", json_integer(w->graph.constant_delay));
-  if (w->edges.row_weight)
-    json_object_set_new(rules, "weight_of_a_row", json_integer(w->edges.row_weight));
-  if (w->edges.places) json_object_set_new(rules, "decimal_places", json_integer(w->edges.places));
-  if (o->min_weight) json_object_set_new(rules, "min_weight", json_integer(o->min_weight));
-  if (w->has_signs) {
-    json_object_set(rules, "signs", w->signs.json);
-    json_object_set_new(rules, "signs_sha256", json_string(w->signs.sha256));
-  }
-  return rules;
-}
-
-/* Where the edges have their signs from. */
-static const char *signs_from(const struct work *w) {
-  return w->has_signs ? "transmitters" : w->account.negative ? "weights" : "none";
-}
-
-/* A sum of weights, which lies in units of 10^-places. */
-static json_t *sum_json(const struct work *w, int64_t sum) {
-  const int64_t unit = scale_unit(w->edges.places);
-  return unit == 1 ? json_integer(sum) : json_real((double)sum / (double)unit);
-}
-
-static json_t *result_json(const struct work *w) {
-  const struct account *a = &w->account;
-  json_t *r = json_pack(
-      "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "nodes", (json_int_t)w->graph.n_nodes,
-      "edges", (json_int_t)w->graph.n_edges, "isolated_nodes", (json_int_t)a->isolated,
-      "self_loops", (json_int_t)a->self_loops, "merged_pairs", (json_int_t)a->merged_pairs,
-      "merged_rows", (json_int_t)a->merged_rows, "parallel_edges", (json_int_t)a->parallel_edges,
-      "saturated", (json_int_t)a->saturated, "scaled_to_zero", (json_int_t)a->scaled_to_zero);
-  json_object_set_new(r, "weight_sum", sum_json(w, a->weight_sum));
-  json_object_set_new(r, "excitatory_edges", json_integer(a->above_0));
-  json_object_set_new(r, "inhibitory_edges", json_integer(a->below_0));
-  json_object_set_new(r, "zero_edges", json_integer(a->at_0));
-  json_object_set_new(r, "signs_from", json_string(signs_from(w)));
-  if (w->o->min_weight) {
-    json_object_set_new(r, "below_min_weight", json_integer(a->weak));
-    json_object_set_new(r, "below_min_weight_sum", sum_json(w, a->weak_weight));
-  }
-  if (a->nodes_by_transmitter) json_object_set(r, "nodes_by_transmitter", a->nodes_by_transmitter);
-  if (a->edges_by_transmitter) json_object_set(r, "edges_by_transmitter", a->edges_by_transmitter);
-  return r;
-}
-
-static json_t *facts_json(const struct work *w) {
-  return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "program", "fascicle convert", "version",
-                   BUILD_VERSION, "commit", BUILD_COMMIT, "inputs",
-                   account_inputs_json(&w->account), "rules", rules_json(w), "result",
-                   result_json(w));
-}
-
-static void warn(const struct work *w) {
-  const int64_t mixed = ids_mixed_blanks(&w->nodes.ids);
-  if (mixed)
-    log_warning("%lld names occur with different outer blanks and were taken as one each",
-                (long long)mixed);
-  if (w->account.saturated)
-    log_warning("%lld impulses were saturated", (long long)w->account.saturated);
-  if (w->account.scaled_to_zero)
-    log_warning("%lld weights that are not 0 scaled to 0", (long long)w->account.scaled_to_zero);
-  if (w->account.negative && w->sign)
-    log_warning(
-        "%lld weights are below 0 and were multiplied by the sign of their transmitter as well",
-        (long long)w->account.negative);
-  if (w->graph.n_edges == 0) log_warning("the graph has no edges");
-}
-
-static void print_by_transmitter(const char *what, const json_t *counts) {
-  const char *label;
-  json_t *count;
-  printf("  %s by %stransmitter:", what, strcmp(what, "edges") ? "" : "their source's ");
-  json_object_foreach((json_t *)counts, label, count)
-      printf(" %s %lld", label, (long long)json_integer_value(count));
-  printf("\n");
-}
-
-static void print_signs(const struct work *w) {
-  const struct account *a = &w->account;
-  printf("  edges: %lld excitatory, %lld inhibitory", (long long)a->above_0, (long long)a->below_0);
-  if (a->at_0) printf(", %lld of weight 0", (long long)a->at_0);
-  if (w->graph.n_edges && !strcmp(signs_from(w), "none"))
-    printf(": unsigned, so all are taken as excitatory; --transmitters FILE or weights below 0 "
-           "give signs");
-  printf("\n");
-}
-
-static void print_result(const struct work *w) {
-  const struct account *a = &w->account;
-  account_print(a);
-  if (a->merged_pairs)
-    printf("  %lld pair%s repeated, weights summed (%lld rows merged)\n",
-           (long long)a->merged_pairs, a->merged_pairs == 1 ? "" : "s", (long long)a->merged_rows);
-  if (a->parallel_edges) printf("  %lld parallel edges kept\n", (long long)a->parallel_edges);
-  if (w->edges.row_weight)
-    printf("  no weight column: each row counts %lld\n", (long long)w->edges.row_weight);
-  if (w->edges.places)
-    printf("  weights have fractions: read to %d decimal places, no synapse counts\n",
-           w->edges.places);
-  if (w->o->min_weight)
-    printf("  %lld edges below --min-weight %lld left out\n", (long long)a->weak,
-           (long long)w->o->min_weight);
-  printf("%s: %lld nodes by rule '%s' (%lld without an edge%s), %lld edges, %lld self-loops\n",
-         w->o->output, (long long)w->graph.n_nodes, w->o->node_rule, (long long)a->isolated,
-         strcmp(w->o->isolated, "drop") ? "" : ", left out", (long long)w->graph.n_edges,
-         (long long)a->self_loops);
-  print_signs(w);
-  if (w->has_signs)
-    printf("  signs: %s (%s)\n", w->signs.path,
-           json_string_value(json_object_get(w->signs.json, "citation"))
-               ? json_string_value(json_object_get(w->signs.json, "citation"))
-               : "no citation");
-  if (a->nodes_by_transmitter) print_by_transmitter("nodes", a->nodes_by_transmitter);
-  if (a->edges_by_transmitter) print_by_transmitter("edges", a->edges_by_transmitter);
-}
-
-static void tell(const struct work *w, json_t *facts) {
-  warn(w);
-  if (!w->o->json) {
-    print_result(w);
-    return;
-  }
-  json_object_set_new(facts, "output", json_string(w->o->output));
-  json_print(facts);
-}
-
 /* ---- the steps ---- */
 
 /* Steps without a count of their own that take a minute when the graph is large. */
-static void say_phase(const struct work *w, const char *what) {
+static void say_phase(const struct conversion *w, const char *what) {
   enum { LARGE = 10000000 };
   const int64_t n = w->edges.n + w->graph.n_edges;
   if (n >= LARGE) log_line("%s %lld edges", what, (long long)n);
 }
 
 /* What all ranks do: the nodes on each, the edges from all. Agreed. */
-static struct status read_tables(const struct comm *comm, struct work *w) {
+static struct status read_tables(const struct comm *comm, struct conversion *w) {
   bool names;
   TRY(scale_parse(w->o->scale, &w->scale));
   TRY(agree(comm, edges_ids_are_names(w->o, &names)));
@@ -464,7 +308,7 @@ static struct status read_tables(const struct comm *comm, struct work *w) {
 }
 
 /* Rank 0: from rows to the file. */
-static struct status make_graph(struct work *w) {
+static struct status make_graph(struct conversion *w) {
   ids_seal(&w->nodes.ids);
   TRY(apply_signs(w));
   account_check(&w->account);
@@ -482,18 +326,18 @@ static struct status make_graph(struct work *w) {
   add_columns(w);
   TRY(add_edges(w));
   TRY(add_order(w));
-  json_t *facts = facts_json(w);
+  json_t *facts = conversion_facts(w);
   w->graph.provenance = json_line_kept(facts);
   w->graph.packed = w->o->packed;
   say_phase(w, "writing");
   struct status s = connectome_write(&w->graph, w->o->output, w->o->streamable, w->o->force);
-  if (!s.code) tell(w, facts);
+  if (!s.code) conversion_report(w, facts);
   json_decref(facts);
   return s;
 }
 
 struct status convert_tables(const struct comm *comm, const struct convert_options *o) {
-  struct work w = {.o = o};
+  struct conversion w = {.o = o};
   struct status s = read_tables(comm, &w);
   watchdog_pause("making the graph");
   if (comm->rank == 0 && !s.code) s = make_graph(&w);

@@ -13,7 +13,7 @@ struct slot {
   uint32_t index; /* NO_INDEX: empty */
 };
 
-enum { FIRST_SLOTS = 1024, MIXED = 1u << 31, PARALLEL_ROWS = 4096, PIECE = 2048, AHEAD = 12 };
+enum { FIRST_SLOTS = 1024, MIXED = 1u << 31, PARALLEL_ROWS = 4096, CHUNK = 2048, AHEAD = 12 };
 
 static void fresh_slots(struct ids *ids, int64_t n) {
   ids->n_slots = n;
@@ -52,6 +52,7 @@ static bool same_name(const struct ids *ids, uint32_t index, const char *text, i
 
 /* The slot of a key, or the empty one where it belongs. */
 static struct slot *find(const struct ids *ids, uint64_t id, const char *text, int64_t n) {
+  ASSERT(ids->slot); /* not after ids_seal */
   const uint64_t mask = (uint64_t)ids->n_slots - 1;
   for (uint64_t at = mix_u64(id) & mask;; at = (at + 1) & mask) {
     struct slot *s = &ids->slot[at];
@@ -115,11 +116,11 @@ uint32_t ids_number(struct ids *ids, uint64_t id, bool may_add) {
 }
 
 uint32_t ids_name(struct ids *ids, const char *text, int64_t n, bool may_add) {
-  int64_t lead = 0, tail = 0;
-  while (lead < n && (text[lead] == ' ' || text[lead] == '\t')) lead++;
-  while (lead + tail < n && (text[n - 1 - tail] == ' ' || text[n - 1 - tail] == '\t')) tail++;
-  const uint32_t blanks = (uint32_t)(lead & 0x7fff) << 16 | (uint32_t)(tail & 0xffff);
-  text += lead, n -= lead + tail;
+  int64_t before = 0, after = 0;
+  while (before < n && (text[before] == ' ' || text[before] == '\t')) before++;
+  while (before + after < n && (text[n - 1 - after] == ' ' || text[n - 1 - after] == '\t')) after++;
+  const uint32_t blanks = (uint32_t)(before & 0x7fff) << 16 | (uint32_t)(after & 0xffff);
+  text += before, n -= before + after;
   const uint64_t id = hash_text(text, n);
   struct slot *s = find(ids, id, text, n);
   if (s->index == NO_INDEX) return may_add ? add(ids, s, id, text, n, blanks) : NO_INDEX;
@@ -146,10 +147,10 @@ static void map_rows(struct ids *ids, const struct ids_column *c, int64_t first,
 
 void ids_map(struct ids *ids, const struct ids_column *column, int n_columns, int64_t n,
              const bool *use, bool may_add) {
-  const int64_t pieces = (n + PIECE - 1) / PIECE;
+  const int64_t n_chunks = (n + CHUNK - 1) / CHUNK;
 #pragma omp parallel for schedule(dynamic, 2) if (!may_add && n >= PARALLEL_ROWS)
-  for (int64_t p = 0; p < n_columns * pieces; p++) {
-    const int64_t first = p / n_columns * PIECE, end = first + PIECE < n ? first + PIECE : n;
+  for (int64_t p = 0; p < n_columns * n_chunks; p++) {
+    const int64_t first = p / n_columns * CHUNK, end = first + CHUNK < n ? first + CHUNK : n;
     map_rows(ids, &column[p % n_columns], first, end, use, may_add);
   }
 }
@@ -168,6 +169,7 @@ uint32_t *ids_join(struct ids *ids, const struct ids *from) {
 }
 
 char *ids_text(const struct ids *ids, uint32_t index) {
+  ASSERT(index < ids->n);
   if (!ids->names) {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRIu64, ids->id[index]);

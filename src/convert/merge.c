@@ -157,6 +157,7 @@ struct status scale_parse(const char *text, struct scale *scale) {
 }
 
 int64_t scale_apply(struct scale scale, int64_t x) {
+  ASSERT(x >= -INT32_MAX && x <= INT32_MAX && scale.num <= INT64_C(1) << 31 && scale.den > 0);
   /* |x| num = q den + r; up when r > den / 2, or r = den / 2 and q is odd. */
   const int64_t product = (x < 0 ? -x : x) * scale.num;
   int64_t q = product / scale.den;
@@ -174,6 +175,7 @@ int scale_places(struct scale scale) {
 }
 
 int64_t scale_unit(int places) {
+  ASSERT(places >= 0 && places <= 18);
   int64_t unit = 1;
   while (places-- > 0) unit *= 10;
   return unit;

@@ -1,3 +1,4 @@
+/* The shares of the edge table that ranks have read, compared and joined on rank 0. */
 #include "ranks.h"
 #include "core/mem.h"
 #include "core/watchdog.h"
@@ -17,12 +18,12 @@ static bool kinds_clash(const struct comm *comm, uint64_t mine) {
   return clash;
 }
 
-enum convert_verdict convert_judge(const struct comm *comm, const struct convert_share *share,
-                                   const struct status *mine) {
+enum convert_shares convert_compare(const struct comm *comm, const struct convert_share *share,
+                                    const struct status *mine) {
   int64_t worst = mine->code == 0 ? SHARES_FIT : blames_input(mine) ? SHARES_CLASH : SHARES_STOP;
   comm_max_i64(comm, &worst, 1);
   if (worst == SHARES_FIT && kinds_clash(comm, share->kind)) return SHARES_CLASH;
-  return (enum convert_verdict)worst;
+  return (enum convert_shares)worst;
 }
 
 /* ---- from rank to rank ---- */

@@ -16,11 +16,11 @@ struct convert_share {
 };
 
 /* What becomes of the shares. */
-enum convert_verdict {
+enum convert_shares {
   SHARES_FIT,   /* they can be put together */
   SHARES_CLASH, /* one of them failed, or two hold edges of different kinds: the table must be read
                    from its start by one rank, whose line names the right row */
-  SHARES_STOP   /* a rank failed in another way than by its input: so do all */
+  SHARES_STOP   /* a rank failed for another reason than its input: all ranks fail */
 };
 
 /* Are the table or the options to blame? */
@@ -29,8 +29,8 @@ static inline bool blames_input(const struct status *s) {
 }
 
 /* Collective. `mine`: how the reading of our share ended. */
-enum convert_verdict convert_judge(const struct comm *comm, const struct convert_share *share,
-                                   const struct status *mine);
+enum convert_shares convert_compare(const struct comm *comm, const struct convert_share *share,
+                                    const struct status *mine);
 
 /* Collective: ids, edges and the account of all shares on rank 0; the others keep nothing. */
 void convert_join(const struct comm *comm, struct convert_share *share);

@@ -37,7 +37,8 @@ static json_t *provenance(const struct convert_options *o, const struct connecto
                    (json_int_t)g->n_nodes, "edges", (json_int_t)g->n_edges);
 }
 
-static void tell(const struct convert_options *o, const struct connectome *g, const json_t *facts) {
+static void report(const struct convert_options *o, const struct connectome *g,
+                   const json_t *facts) {
   if (o->json)
     json_print(facts);
   else
@@ -53,9 +54,9 @@ struct status convert_scx(const struct convert_options *o) {
   g.population = mem_string(o->population);
   json_t *facts = provenance(o, &g);
   g.provenance = json_line_kept(facts);
-  struct status s = o->no_order ? fine() : ordering_apply(&g, (int)o->parts, ORDERING_SEED);
+  struct status s = o->no_order ? fine() : reorder_graph(&g, (int)o->parts, REORDER_SEED);
   if (!s.code) s = connectome_write(&g, o->output, o->streamable, o->force);
-  if (!s.code) tell(o, &g, facts);
+  if (!s.code) report(o, &g, facts);
   json_decref(facts);
   connectome_free(&g);
   return s;

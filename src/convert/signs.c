@@ -64,7 +64,7 @@ static struct status read_table(const char *name, struct signs *s) {
   TRY(sha256_file(path, s->sha256, &bytes));
   TRY(json_from_file(path, &s->json));
   static const char *const known[] = {"name", "about", "citation", "signs"};
-  TRY(json_only_keys(s->json, path, known, 4));
+  TRY(json_only_keys(s->json, path, known, sizeof known / sizeof *known));
   s->table = json_object_get(s->json, "signs");
   return check_entries(s);
 }

@@ -180,7 +180,7 @@ static struct status make_file(const struct request *r, struct connectome *g, js
   const double start = seconds_now();
   TRY(make_graph(r, g, facts));
   const double made = seconds_now();
-  if (!r->no_order && g->n_nodes) TRY(ordering_apply(g, (int)r->parts, ORDERING_SEED));
+  if (!r->no_order && g->n_nodes) TRY(reorder_graph(g, (int)r->parts, REORDER_SEED));
   const double ordered = seconds_now();
   g->packed |= r->packed;
   TRY(connectome_write(g, r->output, r->streamable, r->force));
@@ -237,7 +237,7 @@ static struct status run(struct comm *world, int argc, char **argv) {
                       .edges = -1,
                       .seed = 1,
                       .types = 32,
-                      .parts = ORDERING_PARTS,
+                      .parts = REORDER_PARTS,
                       .model = "lognormal",
                       .delays = "1",
                       .watchdog = WATCHDOG_CHOSEN};

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { SLICE = 1 << 20 }; /* edges read at a time */
+enum { SLICE = 1 << 20 }; /* edges read at once */
 
 void load_split(const struct comm *comm, struct connectome_file *file, int parts, gidx *first) {
   if (comm->rank == 0) {
@@ -47,6 +47,7 @@ bool load_is_unsigned(struct connectome_file *file) {
 }
 
 void share_load(struct connectome_file *file, gidx first, gidx last, struct share *share) {
+  ASSERT(first >= 0 && first <= last && last <= connectome_facts(file)->n_nodes);
   const gidx n = last - first;
   if (n < 0 || n > INT32_MAX)
     DIE(EXIT_RUNTIME, "%lld rows on one rank, more than %d; use more ranks", (long long)n,
@@ -102,6 +103,7 @@ static gidx *load_sources(struct connectome_file *file, const struct share *shar
 struct status load_graph(const struct comm *comm, struct connectome_file *file,
                          const gidx *first_of_rank, enum halo_kind kind, struct graph *graph) {
   const struct connectome_facts *facts = connectome_facts(file);
+  ASSERT(first_of_rank[0] == 0 && first_of_rank[comm->size] == facts->n_nodes);
   *graph = (struct graph){0};
   if (facts->parallel_edges)
     return failure(EXIT_INPUT,

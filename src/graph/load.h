@@ -7,7 +7,7 @@
 #include "contract/graph.h"
 
 /* Which rows each of `parts` ranks owns: first [parts + 1], the same on every rank. The cuts
- * fall on the stored blocks where their number is a multiple of `parts`, else rows are
+ * fall on the stored blocks where their number is a multiple of `parts`, otherwise rows are
  * balanced by in-degree + 1. */
 void load_split(const struct comm *comm, struct connectome_file *file, int parts, gidx *first);
 
@@ -32,8 +32,8 @@ void share_free(struct share *share);
 /* Collective over the ranks of one replica (size = parts): this rank's graph for training, halo
  * included. first_of_rank [size + 1] from load_split must outlive the graph. Agreed EXIT_INPUT when
  * the graph holds parallel edges: two weights of one (pre, post) pair would be one parameter in
- * some programs and two in others. Sources are read in slices: besides the graph itself 8 bytes an
- * edge are held for a moment. Free with graph_free. */
+ * some programs and two in others. Sources are read in slices: while the graph is built, 8 bytes an
+ * edge are held besides it. Free with graph_free. */
 struct status load_graph(const struct comm *comm, struct connectome_file *file,
                          const gidx *first_of_rank, enum halo_kind kind, struct graph *graph);
 

@@ -14,8 +14,7 @@ static const struct usage usage = {
     .operands = "graph.h5",
     .fewest = 1,
     .most = 1,
-    .about = "Order the neurons of a graph so that those that talk to each other stand near each "
-             "other (one "
+    .about = "Order the neurons of a graph so that connected ones are near each other (one "
              "nested METIS bisection), and write the graph anew with its edges in that order. Any "
              "number of "
              "ranks up to --parts then owns contiguous rows. Node ids do not change. Prints, for "
@@ -33,7 +32,7 @@ struct request {
 };
 
 static void report(const struct request *r, const struct connectome *g, double seconds) {
-  json_t *facts = ordering_facts(g);
+  json_t *facts = reorder_facts(g);
   if (r->as_json) {
     json_object_set_new(facts, "graph", json_string(r->input));
     json_object_set_new(facts, "output", json_string(r->output));
@@ -45,7 +44,7 @@ static void report(const struct request *r, const struct connectome *g, double s
   } else {
     printf("%s: %lld neurons, %lld edges; %s, %d parts, %.3g s\n", r->output, (long long)g->n_nodes,
            (long long)g->n_edges, g->order_method, g->n_blocks, seconds);
-    ordering_print(facts, g);
+    reorder_print(facts, g);
   }
   json_decref(facts);
 }
@@ -55,7 +54,7 @@ static struct status order_file(const struct request *r, struct connectome *g) {
   TRY(file_may_write(r->output, 0, r->force));
   TRY(connectome_load(r->input, g));
   const double start = seconds_now();
-  TRY(ordering_apply(g, (int)r->parts, (int)r->seed));
+  TRY(reorder_graph(g, (int)r->parts, (int)r->seed));
   const double seconds = seconds_now() - start;
   g->packed |= r->packed; /* kept where the input is packed */
   TRY(connectome_write(g, r->output, r->streamable, r->force));
@@ -73,7 +72,7 @@ static struct status check_request(const struct request *r) {
 }
 
 static struct status run(struct comm *world, int argc, char **argv) {
-  struct request r = {.parts = ORDERING_PARTS, .seed = ORDERING_SEED, .watchdog = WATCHDOG_CHOSEN};
+  struct request r = {.parts = REORDER_PARTS, .seed = REORDER_SEED, .watchdog = WATCHDOG_CHOSEN};
   const struct option options[] = {
       {"output", OPTION_TEXT, "FILE", "the ordered graph to write", &r.output, 0, 0},
       {"parts", OPTION_INT, "N", "parts of the finest level, a power of two (64)", &r.parts, 1,

@@ -13,7 +13,7 @@ static struct order_input input_of(const struct connectome *g, int parts, int se
                               .seed = seed};
 }
 
-struct status ordering_apply(struct connectome *g, int parts, int seed) {
+struct status reorder_graph(struct connectome *g, int parts, int seed) {
   const struct order_input input = input_of(g, parts, seed);
   struct order order;
   TRY(order_compute(&input, &order));
@@ -30,6 +30,7 @@ static json_t *level_facts(const struct connectome *g, int parts) {
   gidx *first = NEW(gidx, parts + 1);
   for (int p = 0; p <= parts; p++) first[p] = g->block[g->n_blocks / parts * p];
   struct order_quality q;
+  ASSERT(parts > 0 && g->n_blocks % parts == 0);
   order_quality(&input, g->row_of_node, first, parts, &q);
   mem_free(first);
   return json_pack("{s:i, s:I, s:I, s:I, s:I, s:f, s:f}", "parts", parts, "cut", (json_int_t)q.cut,
@@ -38,7 +39,7 @@ static json_t *level_facts(const struct connectome *g, int parts) {
                    "edge_balance", q.edge_balance, "node_balance", q.node_balance);
 }
 
-json_t *ordering_facts(const struct connectome *g) {
+json_t *reorder_facts(const struct connectome *g) {
   json_t *levels = json_array();
   for (int parts = 2; parts <= g->n_blocks && g->n_blocks % parts == 0; parts *= 2)
     json_array_append_new(levels, level_facts(g, parts));
@@ -54,7 +55,7 @@ static double percent(double part, double of) {
   return of > 0 ? 100 * part / of : 0;
 }
 
-void ordering_print(const json_t *facts, const struct connectome *g) {
+void reorder_print(const json_t *facts, const struct connectome *g) {
   const json_t *levels = json_object_get(facts, "levels"), *level;
   size_t i;
   printf("%6s %16s %22s %12s %14s %13s %13s\n", "parts", "edges cut", "halo rows", "largest",

@@ -33,11 +33,10 @@ static void take_nodes(const struct scx *scx, struct connectome *g) {
   const int64_t n = g->n_nodes = scx->n_neurons;
   const bool ids = ascends(n, scx->external_id);
   g->body_id = NEW(uint64_t, n);
-  g->column = NEW_ZERO(struct node_column, 3);
-  g->n_columns = 3;
-  g->column[0] = numbers("type_code", n);
-  g->column[1] = numbers("sign", n);
-  g->column[2] = numbers("side_code", n);
+  static const char *const name[] = {"type_code", "sign", "side_code"};
+  g->n_columns = sizeof name / sizeof *name;
+  g->column = NEW_ZERO(struct node_column, g->n_columns);
+  for (int k = 0; k < g->n_columns; k++) g->column[k] = numbers(name[k], n);
   for (int64_t i = 0; i < n; i++) {
     g->body_id[i] = ids ? scx->external_id[i] : (uint64_t)i;
     g->column[0].i64[i] = scx->type_code[i];

@@ -1,6 +1,6 @@
 /* Between the portable .scx artifact and a graph. Node id = index in the folder. Body id = external
- * id where those ascend, else the index. The codes of neurons.bin become the columns "type_code",
- * "sign" and "side_code". */
+ * id where those ascend, otherwise the index. The codes of neurons.bin become the columns
+ * "type_code", "sign" and "side_code". */
 #ifndef FASCICLE_SCX_GRAPH_H
 #define FASCICLE_SCX_GRAPH_H
 

@@ -15,8 +15,8 @@ struct shuffled {
 /* Shuffle `graph`, as loaded from the file, in place. Counts, sizes of impulses and delays are
  * permuted together among the edges (with `within`: among edges whose targets are of one class).
  * The sign of an impulse is its new source's where every neuron of the old graph has one sign for
- * all its outputs (Dale's rule), else it travels with its size. EXIT_USAGE when there is no such
- * column. Adds the object "shuffle" to `facts` and to the provenance; any ordering is removed,
+ * all its outputs (Dale's rule), otherwise it travels with its size. EXIT_USAGE when there is no
+ * such column. Adds the object "shuffle" to `facts` and to the provenance; any ordering is removed,
  * since it was made for other edges. */
 struct status shuffled_make(const struct shuffled *options, struct connectome *graph,
                             json_t *facts);

@@ -16,10 +16,10 @@ struct synthetic {
 /* Node columns:
  *   type         T0 .. T<types - 1>; type k has a share sqrt((k + 1) / K) - sqrt(k / K) of the
  *                neurons
- *   superclass   sensory (every 8th type, from T1), descending (every 8th, from T2), else intrinsic
- *   transmitter  by type: acetylcholine 72 %, gaba 15 %, glutamate 13 % of the neurons, or nearly
- *   sign         +1 for acetylcholine, else -1; impulse = sign of the source x synapse count
- *   module       M0 .. (modular only)
+ *   superclass   sensory (every 8th type, from T1), descending (every 8th, from T2), otherwise
+ * intrinsic transmitter  by type: acetylcholine 72 %, gaba 15 %, glutamate 13 % of the neurons, or
+ * nearly sign         +1 for acetylcholine, otherwise -1; impulse = sign of the source x synapse
+ * count module       M0 .. (modular only)
  *
  * Body ids ascend from 10001 with gaps, so that they are not mistaken for node ids. */
 void synthetic_make(const struct synthetic *options, struct connectome *graph);

@@ -24,7 +24,7 @@ static void make_file(int64_t nodes, eidx edges, int parts) {
         .population = "neurons"};
     struct connectome graph;
     synthetic_make(&options, &graph);
-    if (parts) CHECK_FINE(ordering_apply(&graph, parts, 1));
+    if (parts) CHECK_FINE(reorder_graph(&graph, parts, 1));
     CHECK_FINE(connectome_write(&graph, path, false, true));
     connectome_free(&graph);
   }
