@@ -16,7 +16,7 @@ static const struct table_reader *const readers[] = {&feather_reader, &text_read
 enum { N_READERS = sizeof readers / sizeof *readers, HEAD = 64 };
 
 /* What is wrong with a file, and the line that prepares it. */
-#define IMPORT "python3 jobs/import.py FILE --output edges.csv makes a table of it"
+#define IMPORT "python3 jobs/import.py FILE makes a table of it and prints the line to run"
 
 /* Formats that people pass by mistake, by their first bytes. */
 static const struct {

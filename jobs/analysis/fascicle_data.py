@@ -12,8 +12,14 @@ import os
 import sys
 from dataclasses import dataclass, field
 
-import h5py
-import numpy as np
+try:
+    import h5py
+    import numpy as np
+except ImportError as missing:
+    if os.path.dirname(os.path.abspath(sys.argv[0])) != os.path.dirname(os.path.abspath(__file__)):
+        raise
+    sys.exit(f"{os.path.basename(sys.argv[0])}: this Python has no {missing.name}; h5py, numpy and matplotlib are needed "
+             f"({sys.executable} -m pip install h5py numpy matplotlib, or Debian's for /usr/bin/python3)")
 
 
 class Unreadable(Exception):
@@ -119,10 +125,72 @@ class Spikes:
     body_id: np.ndarray = None  # [nodes] u64, None where the file does not say
     columns: dict = field(default_factory=dict)  # "type" -> labels per node, where the file has them
     digest: str = ""  # of the graph
+    recorded: np.ndarray = None  # node ids whose spikes were recorded, ascending; None: all
+    ranks: int = 1  # that wrote
+    finished: bool = True  # False: what a run under way has written so far
+
+    @property
+    def seconds(self):
+        return self.n_steps * self.dt_ms / 1000
+
+    def recorded_mask(self, n_nodes):
+        """[n_nodes] bool: whose spikes were recorded. A neuron that was not may have fired."""
+        mask = np.full(n_nodes, self.recorded is None)
+        if self.recorded is not None:
+            mask[self.recorded] = True
+        return mask
+
+
+def trial_folders(run):
+    """The folders trial_0, trial_1 .. of a run with --trials, in order; none for another run or a file."""
+    folders = []
+    while os.path.isdir(os.path.join(run, f"trial_{len(folders)}")):
+        folders.append(os.path.join(run, f"trial_{len(folders)}"))
+    return folders
+
+
+def load_names(file, spikes):
+    """body_id, labels and the recorded neurons, from a merged file or neurons.h5, into `spikes`."""
+    spikes.body_id = file["body_id"][:] if "body_id" in file else None
+    if "type" in file and "type_label" in file:
+        spikes.columns["type"] = np.array([text(label) for label in file["type_label"][:]], dtype=object)[file["type"][:]]
+    if "recorded" in file:
+        spikes.recorded = file["recorded"][:].astype(np.int64)
+
+
+def load_segments(run):
+    """What a run under way, or one that was killed, has on disk: the steps that all its ranks have written."""
+    folder = os.path.join(run, "trace")
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".h5")) if os.path.isdir(folder) else []
+    parts = [load_spikes(os.path.join(folder, name)) for name in names]
+    if not parts:
+        raise Unreadable(f"{run}: no spikes in it yet; a run folder of `fascicle simulate` is wanted")
+    ranks = max(parts, key=lambda part: part.first_step).ranks  # after a resume there may be others than before
+    ends = dict.fromkeys(range(ranks), 0)
+    for name, part in zip(names, parts):  # spikes.rRRRR.sSSSSSS.h5
+        rank = int(name.split(".")[1][1:])
+        if rank < ranks:
+            ends[rank] = max(ends[rank], part.first_step + part.n_steps)
+    first, end = min(part.first_step for part in parts), min(ends.values())
+    step, node = (np.concatenate([getattr(part, key) for part in parts]) for key in ("step", "node"))
+    order = np.lexsort((node, step))
+    order = order[step[order] < end]
+    spikes = Spikes(step[order], node[order], parts[0].dt_ms, first, end - first, digest=parts[0].digest, finished=False)
+    for place in (run, os.path.dirname(os.path.abspath(run))):
+        if os.path.exists(os.path.join(place, "neurons.h5")):
+            with open_h5(os.path.join(place, "neurons.h5"), "the neurons of a run") as file:
+                load_names(file, spikes)
+            break
+    return spikes
 
 
 def load_spikes(path):
+    """Spikes of a run folder (merged, or so far), or of a SONATA spikes file."""
     if os.path.isdir(path):
+        if trial_folders(path):
+            raise Unreadable(f"{path}: holds trials; give one of them, such as {os.path.join(path, 'trial_0')}")
+        if not os.path.exists(os.path.join(path, "spikes.h5")):
+            return load_segments(path)
         path = os.path.join(path, "spikes.h5")
     with open_h5(path, "a run folder of `fascicle simulate`, or a SONATA spikes file,") as file:
         if "spikes" not in file:
@@ -136,11 +204,15 @@ def load_spikes(path):
             step = np.rint(group["timestamps"][:] / dt).astype(np.int64)
         first = int(group.attrs.get("first_step", 0))
         last = int(group.attrs.get("last_step", step.max() if len(step) else first))
-        body_id = file["body_id"][:] if "body_id" in file else None
-        columns = {}
-        if "type" in file and "type_label" in file:
-            columns["type"] = np.array([text(label) for label in file["type_label"][:]], dtype=object)[file["type"][:]]
-        return Spikes(step, node, dt, first, last - first + 1, body_id, columns, text(group.attrs.get("graph_digest", "")))
+        spikes = Spikes(step, node, dt, first, last - first + 1, digest=text(group.attrs.get("graph_digest", "")))
+        load_names(file, spikes)
+        spikes.ranks = int(group.attrs.get("ranks", 1))
+        return spikes
+
+
+def load_trials(path):
+    """[trials] of Spikes: of each trial of a run folder, or the one of another run or file."""
+    return [load_spikes(folder) for folder in trial_folders(path) or [path]]
 
 
 def load_metrics(path):
@@ -164,6 +236,14 @@ def save_csv(path, header, *columns):
         writer.writerows(zip(*columns))
 
 
+def output_names(output):
+    """Paths of picture and table: OUTPUT.png and OUTPUT.csv, or with an ending of its own x.pdf and x.csv."""
+    stem, ending = os.path.splitext(output)
+    if ending.lower() in (".png", ".pdf", ".svg", ".eps", ".jpg", ".jpeg"):
+        return output, stem + ".csv"
+    return output + ".png", (stem if ending.lower() == ".csv" else output) + ".csv"
+
+
 def beside(run, name):
     """`name` in the run folder, or beside its spikes file."""
     return os.path.join(run if os.path.isdir(run) else os.path.dirname(run), name)
@@ -178,8 +258,10 @@ def run_script(main):
 
 
 def new_figure(*shape, **options):
-    import matplotlib
-
+    try:
+        import matplotlib
+    except ImportError:
+        raise Unreadable(f"this Python ({sys.executable}) has no matplotlib; python3 -m pip install matplotlib") from None
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 

@@ -80,6 +80,21 @@ with tempfile.TemporaryDirectory() as work:
     with open(f"{work}/a/rates_by_type.csv") as alone, open(f"{work}/rates.csv") as with_graph:
         assert alone.read() == with_graph.read()
 
+    # Rates are over the neurons that were recorded; two trials give a mean and an error; so does a run that has not merged.
+    with open(f"{work}/part.json", "w") as file:
+        json.dump({"threshold": 10, "decay_shifts": [31], "stimulus": [{"neurons": "all", "kind": "spikes", "steps": list(range(0, 100, 10))}],
+                   "record": {"spikes": {"indices": [0, 4]}}}, file)
+    run(2, "simulate", path, "--config", f"{work}/part.json", "--steps", 100, "--trials", 2, "--output", f"{work}/part")
+    script("rates.py", f"{work}/part", "--output", f"{work}/part.pdf")
+    assert os.path.exists(f"{work}/part.pdf") and not os.path.exists(f"{work}/part.pdf.png")
+    table = rows(f"{work}/part.csv")
+    assert sum(int(r["neurons"]) for r in table) == 2 and {float(r["standard_error_hz"]) for r in table} == {0}
+    alone = load_spikes(f"{work}/part/trial_0")
+    assert [float(r["rate_hz"]) for r in table] == [len(alone.step) / 2 / (100 * alone.dt_ms / 1000)] * len(table)
+    os.remove(f"{work}/part/trial_1/spikes.h5")
+    assert "1 not finished" in script("rates.py", f"{work}/part", "--output", f"{work}/again")
+    assert rows(f"{work}/again.csv") == table
+
     # Labels with commas and quotes come back whole; another graph is refused; what cannot be read is one line.
     with open(f"{work}/edges.csv", "w") as edges, open(f"{work}/nodes.csv", "w") as nodes:
         edges.write("pre,post,weight\n1,2,500\n2,1,500\n")
