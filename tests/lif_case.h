@@ -1,4 +1,4 @@
-/* What the LIF tests share: one network, run in every way that must not matter. */
+/* What the LIF tests share: one network, run in every variant that must not matter. */
 #ifndef FASCICLE_LIF_CASE_H
 #define FASCICLE_LIF_CASE_H
 
@@ -8,9 +8,9 @@
 #include "lif/run.h"
 #include "core/mem.h"
 
-/* A way to run: which loop, how many threads, which row each node has,
+/* A variant of a run: which loop, how many threads, which row each node has,
  * which rank owns which rows. */
-struct way {
+struct variant {
   const struct lif_backend *backend;
   int threads;
   bool permuted; /* rows in another order than node ids */
@@ -18,69 +18,70 @@ struct way {
 };
 
 /* With TEST_DEVICE=cuda: on a GPU (tests/run_gpu.sh), beside the plain loop. */
-static inline int gpu_ways(struct way *ways) {
+static inline int gpu_variants(struct variant *variants) {
   static bool started;
   if (!started) CHECK_FINE(backend_cuda.start(0));
   started = true;
-  ways[0] = (struct way){&lif_plain, 1, false, false};
-  ways[1] = (struct way){backend_cuda.lif, 1, false, false};
-  ways[2] = (struct way){backend_cuda.lif, 1, true, false};
+  variants[0] = (struct variant){&lif_plain, 1, false, false};
+  variants[1] = (struct variant){backend_cuda.lif, 1, false, false};
+  variants[2] = (struct variant){backend_cuda.lif, 1, true, false};
   return 3;
 }
 
-static inline int all_ways(struct way *ways) {
+static inline int all_variants(struct variant *variants) {
   int n = 0;
   const char *device = getenv("TEST_DEVICE");
-  if (device && !strcmp(device, "cuda")) return gpu_ways(ways);
+  if (device && !strcmp(device, "cuda")) return gpu_variants(variants);
   for (int permuted = 0; permuted < 2; permuted++) {
-    ways[n++] = (struct way){&lif_plain, 1, permuted, false};
-    ways[n++] = (struct way){backend_cpu.lif, 1, permuted, permuted};
-    ways[n++] = (struct way){backend_cpu.lif, 3, permuted, !permuted};
+    variants[n++] = (struct variant){&lif_plain, 1, permuted, false};
+    variants[n++] = (struct variant){backend_cpu.lif, 1, permuted, permuted};
+    variants[n++] = (struct variant){backend_cpu.lif, 3, permuted, !permuted};
   }
   return n;
 }
 
 /* A network on this rank. */
-struct place {
+struct test_net {
   struct lif_edges edges;
   gidx *first_of_rank;
   uint32_t *row_of_node;
   struct lif_net net;
 };
 
-static inline void place_init(struct place *p, const struct comm *comm,
-                              const struct lif_edges *edges, const struct way *way) {
+static inline void test_net_init(struct test_net *p, const struct comm *comm,
+                                 const struct lif_edges *edges, const struct variant *variant) {
   const gidx n = edges->n_nodes;
-  const int idle = way->uneven && comm->size > 1;
+  const int idle = variant->uneven && comm->size > 1;
   p->edges = *edges;
   p->first_of_rank = NEW(gidx, comm->size + 1);
   for (int r = 0; r <= comm->size; r++)
     p->first_of_rank[r] = r < idle ? 0 : n * (r - idle) / (comm->size - idle);
   p->row_of_node = NULL;
-  if (way->permuted) p->edges.row_of_node = p->row_of_node = NEW(uint32_t, n);
-  for (gidx i = 0; i < n && way->permuted; i++)
+  if (variant->permuted) p->edges.row_of_node = p->row_of_node = NEW(uint32_t, n);
+  for (gidx i = 0; i < n && variant->permuted; i++)
     p->row_of_node[i] =
         (uint32_t)(i % 2 ? n - 1 - i / 2
                          : i / 2); /* even ids ascend, odd ids descend behind them */
   lif_net_build(&p->edges, p->first_of_rank[comm->rank], p->first_of_rank[comm->rank + 1], &p->net);
 }
 
-static inline void place_free(struct place *p) {
+static inline void test_net_free(struct test_net *p) {
   lif_net_free(&p->net), mem_free(p->first_of_rank), mem_free(p->row_of_node);
 }
 
-static inline struct lif_run *open_run(const struct place *p, const struct comm *comm,
-                                       const struct way *way, const struct lif_params *params,
+static inline struct lif_run *open_run(const struct test_net *p, const struct comm *comm,
+                                       const struct variant *variant,
+                                       const struct lif_params *params,
                                        const struct lif_stimulus *stimulus, int n_stimuli,
                                        uint64_t seed) {
-  const struct lif_setup setup = {.backend = way->backend,
+  const struct lif_setup setup = {.backend = variant->backend,
                                   .net = &p->net,
                                   .first_of_rank = p->first_of_rank,
                                   .stimulus = stimulus,
                                   .n_stimuli = n_stimuli,
                                   .params = *params,
                                   .seed = seed,
-                                  .n_threads = way->threads};
+                                  .n_threads = variant->threads};
   struct lif_run *run;
   CHECK_FINE(lif_open(comm, &setup, &run));
   return run;

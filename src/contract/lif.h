@@ -143,7 +143,7 @@ struct lif_state {
 };
 
 struct comm;
-struct lif; /* the backend's state: V, counters, ring, its copy of the edges */
+struct lif_engine; /* a backend's own state: V, counters, ring, its copy of the edges */
 
 /* Trials of one net that share its edges and go step by step together, where this rank alone has
  * the whole net. As the entries of lif_backend, for trial k of n_trials; the first `n_trials` given
@@ -156,12 +156,12 @@ struct lif_together {
       lidx n_own); /* how many of a net of so many neurons are quicker together; 1: none */
   struct status (*open)(const struct lif_net *net, const struct lif_params *params,
                         const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
-                        int n_trials, struct lif **state);
-  void (*write)(struct lif *state, int k, uint32_t trial, const struct lif_state *values);
-  void (*read)(struct lif *state, int k, struct lif_state *values);
-  int64_t (*run)(struct lif *state, int n_trials, int64_t n, struct lif_spikes *mine,
+                        int n_trials, struct lif_engine **state);
+  void (*write)(struct lif_engine *state, int k, uint32_t trial, const struct lif_state *values);
+  void (*read)(struct lif_engine *state, int k, struct lif_state *values);
+  int64_t (*run)(struct lif_engine *state, int n_trials, int64_t n, struct lif_spikes *mine,
                  struct lif_tally *tally, struct lif_fault *fault, int *faulty);
-  void (*values)(struct lif *state, int k, int component, lidx n, const lidx *neuron,
+  void (*values)(struct lif_engine *state, int k, int component, lidx n, const lidx *neuron,
                  int64_t *value);
 };
 
@@ -171,41 +171,42 @@ struct lif_backend {
   /* Local. The net and stimuli must outlive the state. n_threads >= 1. */
   struct status (*open)(const struct lif_net *net, const struct lif_params *params,
                         const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
-                        int n_threads, struct lif **state);
-  void (*close)(struct lif *state);
+                        int n_threads, struct lif_engine **state);
+  void (*close)(struct lif_engine *state);
 
   /* Whole state in and out; read leaves the step alone. `trial` keys the random numbers. Without
    * `wide` the sums given must fit int32. */
-  void (*write)(struct lif *state, uint32_t trial, const struct lif_state *values);
-  void (*read)(struct lif *state, struct lif_state *values);
+  void (*write)(struct lif_engine *state, uint32_t trial, const struct lif_state *values);
+  void (*read)(struct lif_engine *state, struct lif_state *values);
 
   /* Steps step .. step + n - 1, n <= min_delay: sums, update, spikes of own neurons into
    * `mine` (its arrays belong to the state and live until the next call). The first fault
    * found goes to `fault`. */
-  void (*integrate)(struct lif *state, int n, struct lif_spikes *mine, struct lif_fault *fault);
+  void (*integrate)(struct lif_engine *state, int n, struct lif_spikes *mine,
+                    struct lif_fault *fault);
 
   /* Spikes of all ranks in those n steps go along their out-edges into our ring, muted ones left
    * out by the caller; rows need not ascend within a step. Then the step number moves on by n. */
-  void (*deliver)(struct lif *state, int n, const struct lif_spikes *all);
+  void (*deliver)(struct lif_engine *state, int n, const struct lif_spikes *all);
 
   /* Where this rank alone has the whole net, or has joined the others: as integrate and deliver
-   * would do them, at least one and at most n steps, without a word to the host in between; returns
-   * how many. Muted spikes are left out of what is delivered and of the tally. With a fault, `mine`
-   * may go on behind the fault's step. Spikes are not handed out where `mine` is NULL. The entry is
-   * NULL where integrate and deliver are as good. */
-  int64_t (*run)(struct lif *state, int64_t n, struct lif_spikes *mine, struct lif_tally *tally,
-                 struct lif_fault *fault);
+   * would do them, at least one and at most n steps, without a message to the host in between;
+   * returns how many. Muted spikes are left out of what is delivered and of the tally. With a
+   * fault, `mine` may go on behind the fault's step. Spikes are not handed out where `mine` is
+   * NULL. The entry is NULL where integrate and deliver are as good. */
+  int64_t (*run)(struct lif_engine *state, int64_t n, struct lif_spikes *mine,
+                 struct lif_tally *tally, struct lif_fault *fault);
 
   /* Collective, once after open: the devices of this group's ranks talk to each other from now on,
    * so that `run` works on several ranks: all call it with the same n, get the same number of steps
    * and the same `sent`, and all end when one has a fault, each with its own. first_of_rank [size +
    * 1]; comm and its transport outlive the state, whose close is then collective. False, on every
-   * rank: there is no such road.
-   * NULL: never. */
-  bool (*join)(struct lif *state, const struct comm *comm, const gidx *first_of_rank);
+   * rank: the devices cannot exchange spikes by themselves. NULL: they never can. */
+  bool (*join)(struct lif_engine *state, const struct comm *comm, const gidx *first_of_rank);
 
   /* A component (0: the potential) of `n` own rows after the last integrated step. */
-  void (*values)(struct lif *state, int component, lidx n, const lidx *neuron, int64_t *value);
+  void (*values)(struct lif_engine *state, int component, lidx n, const lidx *neuron,
+                 int64_t *value);
 
   const struct lif_together *together; /* NULL: one trial at a time */
 };

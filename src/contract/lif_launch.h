@@ -1,20 +1,21 @@
-/* How many steps a device makes at a time before the host takes their spikes, and the room that
- * this takes: for the backend that makes them and for who plans its memory. */
-#ifndef FASCICLE_LIF_LEG_H
-#define FASCICLE_LIF_LEG_H
+/* How many steps a device makes in one launch before the host takes their spikes, and the room that
+ * this takes: for the backend that launches, and for the plan of its memory. */
+#ifndef FASCICLE_LIF_LAUNCH_H
+#define FASCICLE_LIF_LAUNCH_H
 
 #include "core/types.h"
 
-enum { LIF_LEGS = 2 }; /* one runs, one is taken */
+enum { LIF_LAUNCHES = 2 }; /* while one runs, the host takes the spikes of the other */
 enum {
-  LIF_LEG_ROWS = 1 << 25,
-  LIF_LEG_STEPS = 256
-}; /* room for spikes, should everybody fire; steps */
+  LIF_LAUNCH_ROWS = 1 << 25,
+  LIF_LAUNCH_STEPS = 256
+}; /* room for spikes if every neuron fires; steps */
 
 /* Whole batches of min_delay steps, if it can be more than one; at least one step. */
-static inline int lif_leg_steps(int64_t n_own, int n_trials, int min_delay) {
+static inline int lif_launch_steps(int64_t n_own, int n_trials, int min_delay) {
   const int64_t rows = n_own * n_trials;
-  int steps = rows > LIF_LEG_ROWS / LIF_LEG_STEPS ? (int)(LIF_LEG_ROWS / rows) : LIF_LEG_STEPS;
+  int steps =
+      rows > LIF_LAUNCH_ROWS / LIF_LAUNCH_STEPS ? (int)(LIF_LAUNCH_ROWS / rows) : LIF_LAUNCH_STEPS;
   if (steps > min_delay) steps -= steps % min_delay;
   return steps < 1 ? 1 : steps;
 }

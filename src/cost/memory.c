@@ -80,7 +80,8 @@ struct plan_memory plan_device_memory(const struct plan_graph *g, const struct p
   const int64_t n = g->n_nodes, own = s->n_own, all_edges = 8 * (s->near + s->far);
   const int64_t words = (own + 31) / 32, slots = g->max_delay + g->min_delay;
   const int64_t width = trials == 1 ? own : 32 * words * trials; /* neurons of all trials */
-  const int64_t steps = LIF_LEGS * (int64_t)lif_leg_steps(own, trials, g->min_delay) * trials;
+  const int64_t steps =
+      LIF_LAUNCHES * (int64_t)lif_launch_steps(own, trials, g->min_delay) * trials;
   struct plan_memory m = {0};
   if (edge_bytes < 0)
     add(&m, "edges by source", all_edges);

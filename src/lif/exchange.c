@@ -1,3 +1,4 @@
+/* Exchanges spikes between ranks: who fired, as index lists or bit masks. */
 #include "exchange.h"
 #include "core/mem.h"
 #include "contract/transport.h"
@@ -5,7 +6,7 @@
 #include <string.h>
 
 /* What every rank learns of every other before any spike travels. */
-struct header {
+struct spike_header {
   int64_t n_spikes; /* spikes that follow */
   int32_t dense;    /* they follow as a bit mask */
   int32_t request;
@@ -15,7 +16,7 @@ struct header {
 struct lif_exchange {
   const gidx *first_of_rank;
   int size, max_steps;
-  struct header *header; /* [size] */
+  struct spike_header *header; /* [size] */
   char *send, *receive;
   int64_t send_room, receive_room; /* bytes */
   int64_t *bytes;                  /* [size] of each rank's message */
@@ -28,7 +29,7 @@ struct lif_exchange *lif_exchange_open(const struct comm *comm_facts, const gidx
                                        int max_steps) {
   struct lif_exchange *x = NEW_ZERO(struct lif_exchange, 1);
   x->first_of_rank = first_of_rank, x->size = comm_facts->size, x->max_steps = max_steps;
-  x->header = NEW_ZERO(struct header, x->size);
+  x->header = NEW_ZERO(struct spike_header, x->size);
   x->bytes = NEW(int64_t, x->size);
   x->step_ptr = NEW(int64_t, max_steps + 1);
   return x;
@@ -139,7 +140,7 @@ static void unpack(struct lif_exchange *x, int n_steps, int64_t total, struct li
 /* Everybody's header to everybody; the strongest request and the smallest fault. */
 static void swap_headers(struct lif_exchange *x, const struct comm *comm,
                          const struct lif_spikes *mine, int *request, struct lif_fault *fault) {
-  struct header h;
+  struct spike_header h;
   memset(&h, 0, sizeof h);
   h.n_spikes = mine->n, h.request = *request, h.fault = *fault;
   h.dense = mask_bytes(x, comm->rank, mine->n_steps) < list_bytes(mine->n, mine->n_steps);

@@ -1,4 +1,4 @@
-/* Who fired, from every rank to every rank: one fixed-size header each, and the spikes
+/* Exchange of spikes, from every rank to every rank: one fixed-size header each, and the spikes
  * behind it when there are any. What travels is the smaller of an index list and a bit mask.
  * Used by lif/run.c alone. */
 #ifndef FASCICLE_LIF_EXCHANGE_H
@@ -22,7 +22,7 @@ void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm,
                          const struct lif_spikes *mine, int *request, struct lif_fault *fault,
                          struct lif_spikes *all);
 
-/* Collective: `request` and `fault` alone, where spikes take another road. */
+/* Collective: `request` and `fault` alone, where devices exchange the spikes by themselves. */
 void lif_exchange_agree(struct lif_exchange *x, const struct comm *comm, int *request,
                         struct lif_fault *fault);
 

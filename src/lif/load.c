@@ -1,9 +1,10 @@
+/* Loads a share of a graph from a connectome file, or opens it for streaming. */
 #include "net_build.h"
 #include "core/mem.h"
 
 enum { SLICE = 1 << 20 }; /* edges read at a time */
 
-struct reader {
+struct edge_reader {
   struct connectome_file *file;
   eidx first_edge, n_edges; /* this rank's run in the file */
   uint32_t *row_of_node, *source;
@@ -11,12 +12,12 @@ struct reader {
   uint16_t *delay;
 };
 
-static void read_sources(const struct reader *r, eidx at, eidx n) {
+static void read_sources(const struct edge_reader *r, eidx at, eidx n) {
   connectome_sources(r->file, r->first_edge + at, n, r->source);
   for (eidx e = 0; e < n; e++) r->source[e] = r->row_of_node[r->source[e]];
 }
 
-static void count_pass(const struct reader *r, struct building *b) {
+static void count_pass(const struct edge_reader *r, struct lif_building *b) {
   for (eidx at = 0; at < r->n_edges; at += SLICE) {
     const eidx n = r->n_edges - at < SLICE ? r->n_edges - at : SLICE;
     read_sources(r, at, n);
@@ -25,7 +26,7 @@ static void count_pass(const struct reader *r, struct building *b) {
 }
 
 /* row_ptr [n_own + 1]: the run is sorted by target row, so each source's edges come out so too. */
-static void scatter_pass(const struct reader *r, const eidx *row_ptr, struct building *b) {
+static void scatter_pass(const struct edge_reader *r, const eidx *row_ptr, struct lif_building *b) {
   lidx target = 0;
   for (eidx at = 0; at < r->n_edges; at += SLICE) {
     const eidx n = r->n_edges - at < SLICE ? r->n_edges - at : SLICE;
@@ -58,16 +59,16 @@ static void add_facts(const struct connectome_facts *facts, struct lif_net *net)
 void lif_net_load(struct connectome_file *file, gidx first, gidx last, struct lif_net *net) {
   const struct connectome_facts *facts = connectome_facts(file);
   const lidx n_own = (lidx)(last - first);
-  struct building b = {.ptr = NEW_ZERO(eidx, facts->n_nodes + 2)};
+  struct lif_building b = {.ptr = NEW_ZERO(eidx, facts->n_nodes + 2)};
   eidx *row_ptr = NEW_ZERO(eidx, n_own + 1);
   if (n_own) connectome_row_ptr(file, first, n_own + 1, row_ptr);
-  struct reader r = {.file = file,
-                     .first_edge = row_ptr[0],
-                     .n_edges = row_ptr[n_own] - row_ptr[0],
-                     .row_of_node = NEW(uint32_t, facts->n_nodes),
-                     .source = NEW(uint32_t, SLICE),
-                     .impulse = NEW(int16_t, SLICE),
-                     .delay = NEW(uint16_t, SLICE)};
+  struct edge_reader r = {.file = file,
+                          .first_edge = row_ptr[0],
+                          .n_edges = row_ptr[n_own] - row_ptr[0],
+                          .row_of_node = NEW(uint32_t, facts->n_nodes),
+                          .source = NEW(uint32_t, SLICE),
+                          .impulse = NEW(int16_t, SLICE),
+                          .delay = NEW(uint16_t, SLICE)};
   connectome_row_of_node(file, r.row_of_node);
   count_pass(&r, &b);
   lif_building_scatter(&b, facts->n_nodes, r.n_edges);

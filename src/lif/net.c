@@ -1,3 +1,4 @@
+/* Builds the share of a network that a rank simulates from arrays of edges, and frees it. */
 #include "net_build.h"
 #include "core/mem.h"
 
@@ -5,12 +6,12 @@
 #include <unistd.h>
 
 /* Counts become offsets: ptr[j + 1] = where row j begins. */
-void lif_building_scatter(struct building *b, gidx n_nodes, eidx n_edges) {
+void lif_building_scatter(struct lif_building *b, gidx n_nodes, eidx n_edges) {
   for (gidx j = 1; j <= n_nodes; j++) b->ptr[j + 1] += b->ptr[j];
   b->edge = NEW(struct lif_edge, n_edges);
 }
 
-struct lif_net lif_building_end(const struct building *b, gidx n_nodes, gidx first, lidx n_own,
+struct lif_net lif_building_end(const struct lif_building *b, gidx n_nodes, gidx first, lidx n_own,
                                 eidx n_edges, const nodeid *id) {
   return (struct lif_net){.n_global = n_nodes,
                           .first = first,
@@ -101,7 +102,7 @@ static nodeid *ids_from_order(const struct lif_edges *g, gidx first, gidx last) 
 void lif_net_build(const struct lif_edges *g, gidx first, gidx last, struct lif_net *net) {
   eidx n;
   eidx *order = edges_by_target(g, first, last, &n);
-  struct building b = {.ptr = NEW_ZERO(eidx, g->n_nodes + 2)};
+  struct lif_building b = {.ptr = NEW_ZERO(eidx, g->n_nodes + 2)};
   for (eidx i = 0; i < n; i++) lif_building_count(&b, row_of(g, g->source[order[i]]));
   lif_building_scatter(&b, g->n_nodes, n);
   for (eidx i = 0; i < n; i++) {

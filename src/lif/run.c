@@ -1,3 +1,4 @@
+/* Runs batches of steps of a network: integration, exchange of spikes, delivery, faults. */
 #include "run.h"
 #include "exchange.h"
 #include "core/mem.h"
@@ -9,7 +10,7 @@
 enum { PARALLEL_FROM = 1 << 14 }; /* spikes whose ids are worth several threads */
 enum { MOST_ALONE = 4096 }; /* steps between looks at signals where the backend runs by itself */
 
-struct lif_engine {
+struct lif_buffers {
   struct lif_exchange *exchange;
   bool joined; /* the backends of all ranks exchange spikes by themselves */
   struct lif_spikes own,
@@ -21,16 +22,16 @@ struct status lif_open(const struct comm *comm, const struct lif_setup *setup,
                        struct lif_run **run) {
   struct lif_run *r = NEW_ZERO(struct lif_run, 1);
   r->setup = *setup;
-  r->engine = NEW_ZERO(struct lif_engine, 1);
-  r->engine->exchange = lif_exchange_open(comm, setup->first_of_rank, setup->net->min_delay);
-  r->engine->sent.step_ptr = NEW_ZERO(int64_t, setup->net->min_delay + 1);
-  struct status s =
-      agree(comm, setup->backend->open(setup->net, &r->setup.params, setup->stimulus,
-                                       setup->n_stimuli, setup->seed, setup->n_threads, &r->state));
+  r->buffers = NEW_ZERO(struct lif_buffers, 1);
+  r->buffers->exchange = lif_exchange_open(comm, setup->first_of_rank, setup->net->min_delay);
+  r->buffers->sent.step_ptr = NEW_ZERO(int64_t, setup->net->min_delay + 1);
+  struct status s = agree(comm, setup->backend->open(setup->net, &r->setup.params, setup->stimulus,
+                                                     setup->n_stimuli, setup->seed,
+                                                     setup->n_threads, &r->engine));
   *run = r;
   if (!s.code) {
     if (comm->size > 1 && setup->backend->join)
-      r->engine->joined = setup->backend->join(r->state, comm, setup->first_of_rank);
+      r->buffers->joined = setup->backend->join(r->engine, comm, setup->first_of_rank);
     return s;
   }
   *run = NULL;
@@ -40,9 +41,9 @@ struct status lif_open(const struct comm *comm, const struct lif_setup *setup,
 
 void lif_close(struct lif_run *run) {
   if (!run) return;
-  if (run->state && !run->shared) run->setup.backend->close(run->state);
-  lif_exchange_close(run->engine->exchange);
-  mem_free(run->engine->sent.row), mem_free(run->engine->sent.step_ptr), mem_free(run->engine);
+  if (run->engine && !run->shared) run->setup.backend->close(run->engine);
+  lif_exchange_close(run->buffers->exchange);
+  mem_free(run->buffers->sent.row), mem_free(run->buffers->sent.step_ptr), mem_free(run->buffers);
   mem_free(run);
 }
 
@@ -92,9 +93,9 @@ struct status lif_write(struct lif_run *run, const struct comm *comm, const stru
   TRY(agree(comm, ring_check(run->setup.net, run->setup.params.model, state)));
   const struct lif_backend *be = run->setup.backend;
   if (run->shared)
-    be->together->write(run->state, run->lane, trial, state);
+    be->together->write(run->engine, run->lane, trial, state);
   else
-    be->write(run->state, trial, state);
+    be->write(run->engine, trial, state);
   run->step = state->step;
   return fine();
 }
@@ -102,46 +103,46 @@ struct status lif_write(struct lif_run *run, const struct comm *comm, const stru
 void lif_read(const struct lif_run *run, struct lif_state *state) {
   const struct lif_backend *be = run->setup.backend;
   if (run->shared)
-    be->together->read(run->state, run->lane, state);
+    be->together->read(run->engine, run->lane, state);
   else
-    be->read(run->state, state);
+    be->read(run->engine, state);
   state->step = run->step;
 }
 
 void lif_values(const struct lif_run *run, int component, lidx n, const lidx *row, int64_t *value) {
   const struct lif_backend *be = run->setup.backend;
   if (run->shared)
-    be->together->values(run->state, run->lane, component, n, row, value);
+    be->together->values(run->engine, run->lane, component, n, row, value);
   else
-    be->values(run->state, component, n, row, value);
+    be->values(run->engine, component, n, row, value);
 }
 
 /* ---- batches ---- */
 
 /* Own spikes without those of muted neurons, which are recorded but go nowhere. */
 static const struct lif_spikes *audible(struct lif_run *run) {
-  struct lif_engine *g = run->engine;
+  struct lif_buffers *b = run->buffers;
   const struct lif_net *net = run->setup.net;
-  if (!net->mute) return &g->own;
-  if (g->own.n > g->sent_room) {
-    mem_free(g->sent.row);
-    g->sent_room = g->own.n + g->own.n / 2;
-    g->sent.row = NEW(uint32_t, g->sent_room);
+  if (!net->mute) return &b->own;
+  if (b->own.n > b->sent_room) {
+    mem_free(b->sent.row);
+    b->sent_room = b->own.n + b->own.n / 2;
+    b->sent.row = NEW(uint32_t, b->sent_room);
   }
   int64_t n = 0;
-  for (int k = 0; k < g->own.n_steps; k++) {
-    g->sent.step_ptr[k] = n;
-    for (int64_t at = g->own.step_ptr[k]; at < g->own.step_ptr[k + 1]; at++)
-      if (!(net->mute[g->own.row[at] - net->first] & LIF_MUTED)) g->sent.row[n++] = g->own.row[at];
+  for (int k = 0; k < b->own.n_steps; k++) {
+    b->sent.step_ptr[k] = n;
+    for (int64_t at = b->own.step_ptr[k]; at < b->own.step_ptr[k + 1]; at++)
+      if (!(net->mute[b->own.row[at] - net->first] & LIF_MUTED)) b->sent.row[n++] = b->own.row[at];
   }
-  g->sent.step_ptr[g->own.n_steps] = g->sent.n = n;
-  g->sent.n_steps = g->own.n_steps;
-  return &g->sent;
+  b->sent.step_ptr[b->own.n_steps] = b->sent.n = n;
+  b->sent.n_steps = b->own.n_steps;
+  return &b->sent;
 }
 
-/* The steps before a fault stand; what fired at it or after it is removed. */
+/* The steps before a fault count; spikes at it or after it are removed. */
 static void cut_at_fault(struct lif_run *run, struct lif_batch *batch) {
-  struct lif_spikes *own = &run->engine->own;
+  struct lif_spikes *own = &run->buffers->own;
   if (batch->fault.step == LIF_NO_FAULT) return;
   batch->n_steps = (int)(batch->fault.step - batch->step);
   if (run->setup.unrecorded) return;
@@ -149,8 +150,8 @@ static void cut_at_fault(struct lif_run *run, struct lif_batch *batch) {
   own->n = own->step_ptr[own->n_steps];
 }
 
-/* Edges of ours that carried spikes. A streamed net does not know how many edges of a source are
- * ours: there each rank counts all edges of its own spikes, which is the same over all ranks. */
+/* Own edges that carried spikes. A streamed net does not know how many edges of a source are own
+ * edges: there each rank counts all edges of its own spikes, which is the same over all ranks. */
 static int64_t count_events(const struct lif_net *net, const struct lif_spikes *own,
                             const struct lif_spikes *all) {
   if (net->stream) all = own;
@@ -160,15 +161,15 @@ static int64_t count_events(const struct lif_net *net, const struct lif_spikes *
   return events;
 }
 
-/* The backends make many steps by themselves; what is left for us is to cut them at a fault. */
+/* The backends make many steps by themselves; what remains is to cut them at a fault. */
 static void batch_alone(struct lif_run *run, const struct comm *comm, int64_t n,
                         enum request request, struct lif_batch *batch) {
   struct lif_tally tally;
   int strongest = (int)request;
   if (comm->size > 1) pulse("simulation step, spikes from the other ranks' GPUs");
-  struct lif_spikes *own = run->setup.unrecorded ? NULL : &run->engine->own;
-  batch->n_steps = (int)run->setup.backend->run(run->state, n, own, &tally, &batch->fault);
-  if (comm->size > 1) lif_exchange_agree(run->engine->exchange, comm, &strongest, &batch->fault);
+  struct lif_spikes *own = run->setup.unrecorded ? NULL : &run->buffers->own;
+  batch->n_steps = (int)run->setup.backend->run(run->engine, n, own, &tally, &batch->fault);
+  if (comm->size > 1) lif_exchange_agree(run->buffers->exchange, comm, &strongest, &batch->fault);
   batch->request = (enum request)strongest;
   batch->sent = tally.sent, batch->events = tally.events, batch->host_events = tally.host_events;
   cut_at_fault(run, batch);
@@ -179,20 +180,20 @@ static void batch_together(struct lif_run *run, const struct comm *comm, int n_s
                            enum request request, struct lif_batch *batch) {
   const struct lif_net *net = run->setup.net;
   batch->n_steps = n_steps;
-  run->setup.backend->integrate(run->state, n_steps, &run->engine->own, &batch->fault);
+  run->setup.backend->integrate(run->engine, n_steps, &run->buffers->own, &batch->fault);
   struct lif_spikes all;
   int strongest = (int)request;
   const struct lif_spikes *own = audible(run);
-  lif_exchange_spikes(run->engine->exchange, comm, own, &strongest, &batch->fault, &all);
+  lif_exchange_spikes(run->buffers->exchange, comm, own, &strongest, &batch->fault, &all);
   batch->request = (enum request)strongest;
   cut_at_fault(run, batch);
   if (batch->fault.step != LIF_NO_FAULT) return;
   batch->sent = all.n, batch->events = count_events(net, own, &all);
-  run->setup.backend->deliver(run->state, n_steps, &all);
+  run->setup.backend->deliver(run->engine, n_steps, &all);
 }
 
-/* Whether so many steps take seconds at most even if all neurons fire in each: only then do they
- * tell how long others may take. Streamed edges may come from a file. */
+/* Whether n steps take seconds at most even if all neurons fire in each: only then do they
+ * show how long others may take. Streamed edges may come from a file. */
 static bool is_window(const struct lif_net *net, bool alone, int64_t n) {
   /* Millions of edges in 20 s; measured are 57,000 and 280 a second. */
   enum { ON_GPU = 100000, ON_CPU = 4000 };
@@ -202,8 +203,8 @@ static bool is_window(const struct lif_net *net, bool alone, int64_t n) {
 
 void lif_batch(struct lif_run *run, const struct comm *comm, int64_t n, enum request request,
                struct lif_batch *batch) {
-  *batch = (struct lif_batch){.step = run->step, .own = &run->engine->own};
-  const bool alone = (comm->size == 1 && run->setup.backend->run) || run->engine->joined;
+  *batch = (struct lif_batch){.step = run->step, .own = &run->buffers->own};
+  const bool alone = (comm->size == 1 && run->setup.backend->run) || run->buffers->joined;
   if (alone && n > MOST_ALONE) n = MOST_ALONE;
   if (!alone && n > run->setup.net->min_delay) n = run->setup.net->min_delay;
   const bool window = is_window(run->setup.net, alone, n);

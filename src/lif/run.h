@@ -38,11 +38,11 @@ struct lif_setup {
 
 struct lif_run {
   struct lif_setup setup;
-  struct lif *state;
-  int lane;     /* which trial of the state this is, where trials run together (lif/trials.h) */
-  bool shared;  /* the state belongs to a group */
+  struct lif_engine *engine; /* of the backend */
+  int lane;     /* which trial of the engine this is, where trials run together (lif/trials.h) */
+  bool shared;  /* the engine belongs to a group */
   int64_t step; /* the next step to integrate */
-  struct lif_engine *engine; /* buffers */
+  struct lif_buffers *buffers;
 };
 
 /* What one batch did: steps step .. step + n_steps - 1. */

@@ -1,3 +1,4 @@
+/* Runs several trials of one network together, where the backend offers it. */
 #include "trials.h"
 #include "core/mem.h"
 #include "core/watchdog.h"
@@ -11,16 +12,16 @@ int lif_group_worthwhile(const struct lif_backend *backend, lidx n_own) {
 struct status lif_group_open(const struct lif_setup *setup, int n, struct lif_group *g) {
   *g = (struct lif_group){.setup = *setup, .n = n};
   TRY(setup->backend->together->open(setup->net, &g->setup.params, setup->stimulus,
-                                     setup->n_stimuli, setup->seed, n, &g->state));
+                                     setup->n_stimuli, setup->seed, n, &g->engine));
   g->run = NEW_ZERO(struct lif_run, n);
   g->own = NEW_ZERO(struct lif_spikes, n), g->tally = NEW_ZERO(struct lif_tally, n);
   for (int k = 0; k < n; k++)
-    g->run[k] = (struct lif_run){.setup = g->setup, .state = g->state, .lane = k, .shared = true};
+    g->run[k] = (struct lif_run){.setup = g->setup, .engine = g->engine, .lane = k, .shared = true};
   return fine();
 }
 
 void lif_group_close(struct lif_group *g) {
-  if (g->state) g->setup.backend->close(g->state);
+  if (g->engine) g->setup.backend->close(g->engine);
   mem_free(g->run), mem_free(g->own), mem_free(g->tally);
   *g = (struct lif_group){0};
 }
@@ -29,7 +30,7 @@ void lif_group_start(struct lif_group *g, int alive) {
   g->alive = alive, g->step = g->run[0].step;
 }
 
-/* The steps before a fault stand. */
+/* The steps before a fault count. */
 static void cut(struct lif_group *g, int k, const struct lif_fault *fault,
                 struct lif_batch *batch) {
   batch->fault = *fault;
@@ -43,7 +44,7 @@ void lif_group_batch(struct lif_group *g, int64_t n, struct lif_batch *batch) {
   struct lif_fault fault;
   int faulty = g->alive;
   const int64_t made = g->setup.backend->together->run(
-      g->state, g->alive, n < MOST_AT_ONCE ? n : MOST_AT_ONCE, g->setup.unrecorded ? NULL : g->own,
+      g->engine, g->alive, n < MOST_AT_ONCE ? n : MOST_AT_ONCE, g->setup.unrecorded ? NULL : g->own,
       g->tally, &fault, &faulty);
   for (int k = 0; k < g->alive; k++) {
     const struct lif_tally *t = &g->tally[k];

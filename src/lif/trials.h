@@ -14,7 +14,7 @@
 
 struct lif_group {
   struct lif_setup setup;
-  struct lif *state;
+  struct lif_engine *engine;
   int n;               /* room for so many trials */
   int alive;           /* trials 0 .. alive - 1 go on */
   int64_t step;        /* of those */

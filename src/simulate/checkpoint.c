@@ -1,3 +1,4 @@
+/* Writes and reads the checkpoints of a simulation. */
 #include "checkpoint.h"
 #include "io/hdf5/fields.h"
 #include "run/job.h"

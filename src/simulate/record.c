@@ -1,3 +1,4 @@
+/* Records spikes and potentials of a rank in segments. */
 #include "record.h"
 #include "core/log.h"
 #include "core/mem.h"

@@ -134,7 +134,8 @@ struct status trial_start(struct trial *t, struct lif_run *run) {
   TRY(rundir_rewind(t->comm, t->dir, step, -1));
   TRY(rundir_metrics(t->comm, t->dir, step, t->facts));
   TRY(lif_write(run, t->comm, &t->state, (uint32_t)t->number));
-  lif_state_free(&t->state); /* the backend holds it now; checkpoints take it out for a moment */
+  lif_state_free(
+      &t->state); /* the backend holds it now; checkpoints copy it out for as long as they write */
   t->line_step = step, t->line_time = t->started = seconds_now();
   open_recorder(t);
   return fine();
@@ -199,7 +200,8 @@ static int64_t until_multiple(int64_t step, int64_t every) {
   return every > 0 ? every - step % every : INT64_MAX;
 }
 
-/* A replica that hears of a stop leaves `again` in the run's folder; the others look there. */
+/* A replica that receives a request to stop leaves `again` in the run's folder; the others look
+ * there. */
 enum request trial_request(const struct trial *t, double *looked) {
   const struct simulation *sim = t->sim;
   const enum request own = job_request(&sim->job);

@@ -1,4 +1,4 @@
-/* One trial of a simulation from its start or checkpoint to its end, in the pieces that a trial
+/* One trial of a simulation from its start or checkpoint to its end, in the steps that a trial
  * alone (simulate/trial.c) and trials together (simulate/together.c) are made of. All collective
  * over the ranks of a replica. */
 #ifndef FASCICLE_SIMULATE_TRIAL_H

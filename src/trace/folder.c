@@ -1,3 +1,4 @@
+/* Keeps the spike segments of a run: their names, which remain on resuming, merging. */
 #include "folder.h"
 #include "core/log.h"
 #include "run/folder.h"

@@ -1,3 +1,4 @@
+/* Computes firing rates of neurons and types from a spike file. */
 #include "rates.h"
 #include "io/files/files.h"
 #include "io/files/csv.h"
@@ -7,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PIECE = 1 << 18 };
+enum { CHUNK = 1 << 18 };
 
 static int64_t *count_spikes(struct spikes_file *file) {
   const int64_t n = spikes_number(file);
-  int64_t *count = NEW_ZERO(int64_t, spikes_facts(file)->n_nodes + 1), *step = NEW(int64_t, PIECE);
-  nodeid *node = NEW(nodeid, PIECE);
-  for (int64_t at = 0; at < n; at += PIECE) {
-    const int64_t m = n - at < PIECE ? n - at : PIECE;
+  int64_t *count = NEW_ZERO(int64_t, spikes_facts(file)->n_nodes + 1), *step = NEW(int64_t, CHUNK);
+  nodeid *node = NEW(nodeid, CHUNK);
+  for (int64_t at = 0; at < n; at += CHUNK) {
+    const int64_t m = n - at < CHUNK ? n - at : CHUNK;
     spikes_read(file, at, m, step, node);
     for (int64_t i = 0; i < m; i++)
       if (node[i] >= 0 && node[i] < spikes_facts(file)->n_nodes) count[node[i]]++;

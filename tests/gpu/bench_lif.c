@@ -23,7 +23,7 @@ static void bench(const struct lif_data *d, const char *name, double share, int6
   const struct lif_params p = {.threshold = 1500000000, .n_shifts = 1, .shift = {12}};
   const struct lif_stimulus kick = {LIF_POISSON,  0,      0, INT64_MAX, 1900000000, share,
                                     d->net.n_own, d->all, 0, NULL};
-  struct lif *state;
+  struct lif_engine *state;
   const struct status s = be->open(&d->net, &p, &kick, share > 0, 9, 1, &state);
   if (s.code) DIE(s.code, "%s", s.text);
   int32_t *v = NEW(int32_t, d->net.n_own);

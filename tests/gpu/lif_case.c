@@ -64,8 +64,8 @@ static void hash_spikes(struct sha256 *hash, const struct lif_spikes *mine, int6
 }
 
 /* The state of one trial, or of the only one (k < 0). */
-static void hash_state(struct sha256 *hash, const struct lif_backend *be, struct lif *state, int k,
-                       const struct lif_net *net) {
+static void hash_state(struct sha256 *hash, const struct lif_backend *be, struct lif_engine *state,
+                       int k, const struct lif_net *net) {
   const int64_t n = net->n_own, sums = n * net->max_delay;
   int32_t *potential = NEW(int32_t, n);
   uint16_t *counter = NEW(uint16_t, n);
@@ -97,7 +97,7 @@ enum { FIRST_STEP = 5, SEED = 9 };
 struct lif_outcome lif_outcome(const struct lif_backend *be, const struct lif_data *d,
                                const struct lif_job *job) {
   struct lif_outcome o = {.fault = {.step = INT64_MAX}};
-  struct lif *state;
+  struct lif_engine *state;
   const struct status s =
       be->open(&d->net, job->params, job->stimulus, job->n_stimuli, SEED, job->n_threads, &state);
   if (s.code) DIE(s.code, "%s", s.text);
@@ -132,7 +132,7 @@ enum { TRIALS = 64 };
 void lif_outcomes(const struct lif_backend *be, const struct lif_data *d, const struct lif_job *job,
                   int n_trials, struct lif_outcome *outcome) {
   const struct lif_together *all = be->together;
-  struct lif *state;
+  struct lif_engine *state;
   const struct status s =
       all->open(&d->net, job->params, job->stimulus, job->n_stimuli, SEED, n_trials, &state);
   if (s.code) DIE(s.code, "%s", s.text);

@@ -124,35 +124,35 @@ static struct outcome run_trial(const struct comm *comm, const struct net_case *
 
 /* Two trials, one after the other. */
 static void run_once(const struct comm *comm, const struct net_case *c,
-                     const struct lif_edges *edges, const struct way *way,
+                     const struct lif_edges *edges, const struct variant *variant,
                      struct outcome outcome[2]) {
   const struct lif_params params = {.threshold = c->threshold,
                                     .reset = -30,
                                     .refractory = c->refractory,
                                     .n_shifts = 2,
                                     .shift = {4, 7}};
-  struct place p;
+  struct test_net p;
   struct lif_stimulus stimulus[N_STIMULI];
-  place_init(&p, comm, edges, way);
+  test_net_init(&p, comm, edges, variant);
   p.net.wide |= c->wide;
   if (c->mutes) silence(&p.net);
   drive(c, &p.net, stimulus);
-  struct lif_run *run = open_run(&p, comm, way, &params, stimulus, N_STIMULI, 99);
+  struct lif_run *run = open_run(&p, comm, variant, &params, stimulus, N_STIMULI, 99);
   for (uint32_t k = 0; k < 2; k++) outcome[k] = run_trial(comm, c, run, k);
-  lif_close(run), place_free(&p);
+  lif_close(run), test_net_free(&p);
   for (int k = 0; k < N_STIMULI; k++) lif_stimulus_free(&stimulus[k]);
 }
 
 static int check_case(const struct net_case *c) {
   const struct lif_edges edges = edges_of(c);
-  const struct way plain = {.backend = backend_cpu.lif, .threads = omp_get_max_threads()};
-  const struct way ways = {
+  const struct variant plain = {.backend = backend_cpu.lif, .threads = omp_get_max_threads()};
+  const struct variant variants = {
       .backend = backend_cuda.lif, .threads = 1, .permuted = c->permuted, .uneven = c->uneven};
   struct comm alone = comm_split(&world, world.rank, 0);
   struct outcome wanted[2] = {0}, got[2];
   if (world.rank == 0) run_once(&alone, c, &edges, &plain, wanted);
   comm_share(&world, wanted, sizeof wanted, 0);
-  run_once(&world, c, &edges, &ways, got);
+  run_once(&world, c, &edges, &variants, got);
   bool good = true;
   for (int k = 0; k < 2; k++) good &= !memcmp(&got[k], &wanted[k], sizeof got[k]);
   if (world.rank == 0)

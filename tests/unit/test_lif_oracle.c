@@ -183,13 +183,13 @@ static int64_t out_degrees(const struct vector *v, const int64_t *fired) {
   return sum;
 }
 
-static void check_vector(const struct vector *v, const struct way *way) {
-  struct place p;
+static void check_vector(const struct vector *v, const struct variant *variant) {
+  struct test_net p;
   struct whole_state w;
   struct sha256 digest[3];
-  place_init(&p, &world, &v->edges, way);
+  test_net_init(&p, &world, &v->edges, variant);
   whole_init(&p.net, &w);
-  struct lif_run *run = open_run(&p, &world, way, &v->params, NULL, 0, 0);
+  struct lif_run *run = open_run(&p, &world, variant, &v->params, NULL, 0, 0);
   start_from(run, &world, v->potential, v->counter, 0);
   int64_t *fired = NEW(int64_t, v->n + 1), events = 0, wanted_events = 0;
   for (int i = 0; i < 3; i++) sha256_init(&digest[i]);
@@ -222,18 +222,18 @@ static void check_vector(const struct vector *v, const struct way *way) {
   struct lif_fault fault;
   lif_final_check(run, &world, &fault);
   CHECK(fault.step == LIF_NO_FAULT);
-  lif_close(run), place_free(&p), whole_free(&w), mem_free(fired);
+  lif_close(run), test_net_free(&p), whole_free(&w), mem_free(fired);
 }
 
-static void check_overflow(const struct vector *v, const struct way *way) {
+static void check_overflow(const struct vector *v, const struct variant *variant) {
   bool refused = false;
   for (int64_t i = 0; i < v->n; i++)
     refused |= lif_initial_check("start", v->potential[i], v->counter[i]).code != 0;
   CHECK_EQ(refused, v->refused);
   if (refused) return;
-  struct place p;
-  place_init(&p, &world, &v->edges, way);
-  struct lif_run *run = open_run(&p, &world, way, &v->params, NULL, 0, 0);
+  struct test_net p;
+  test_net_init(&p, &world, &v->edges, variant);
+  struct lif_run *run = open_run(&p, &world, variant, &v->params, NULL, 0, 0);
   start_from(run, &world, v->potential, v->counter, 0);
   int64_t *fired = NEW(int64_t, v->n * v->n_steps + 1);
   struct lif_batch batch = {.fault.step = LIF_NO_FAULT};
@@ -259,7 +259,7 @@ static void check_overflow(const struct vector *v, const struct way *way) {
     CHECK_EQ(batch.fault.value, v->fault.value);
     CHECK_EQ(lif_fault_status(&batch.fault, "7").code, EXIT_RUNTIME);
   }
-  lif_close(run), place_free(&p), mem_free(fired);
+  lif_close(run), test_net_free(&p), mem_free(fired);
 }
 
 static void test_params(void) {
@@ -279,14 +279,14 @@ static void test_params(void) {
 }
 
 static void each(const char *name, bool (*read)(FILE *, struct vector *),
-                 void (*check)(const struct vector *, const struct way *)) {
-  struct way ways[8];
-  const int n_ways = all_ways(ways);
+                 void (*check)(const struct vector *, const struct variant *)) {
+  struct variant variants[8];
+  const int n_variants = all_variants(variants);
   FILE *file = open_data(name);
   struct vector v;
   int n = 0;
   for (; read(file, &v); n++) {
-    for (int i = 0; i < n_ways; i++) check(&v, &ways[i]);
+    for (int i = 0; i < n_variants; i++) check(&v, &variants[i]);
     vector_free(&v);
   }
   CHECK(n >= 15);

@@ -52,17 +52,17 @@ typedef int (*adding)(struct lif_net *net, struct lif_stimulus *stimulus);
 
 /* One step at a time, so that every state is seen; `batch` steps at a time
  * when it is more than 1. */
-static void play_steps(const struct scene *s, const struct way *way, adding add, int64_t n_steps,
-                       int64_t batch_steps, struct outcome *out) {
-  struct place p;
+static void play_steps(const struct scene *s, const struct variant *variant, adding add,
+                       int64_t n_steps, int64_t batch_steps, struct outcome *out) {
+  struct test_net p;
   struct whole_state w;
   struct lif_stimulus stimulus[4];
   const struct lif_edges edges = edges_of(s);
   CHECK(n_steps * s->n <= MOST);
-  place_init(&p, &world, &edges, way);
+  test_net_init(&p, &world, &edges, variant);
   whole_init(&p.net, &w);
   const int n_stimuli = add(&p.net, stimulus);
-  struct lif_run *run = open_run(&p, &world, way, &s->params, stimulus, n_stimuli, 42);
+  struct lif_run *run = open_run(&p, &world, variant, &s->params, stimulus, n_stimuli, 42);
   start_from(run, &world, s->potential, s->counter, 0);
   memset(out, 0, sizeof *out);
   out->fault.step = LIF_NO_FAULT;
@@ -78,12 +78,12 @@ static void play_steps(const struct scene *s, const struct way *way, adding add,
     }
   }
   for (int k = 0; k < n_stimuli; k++) lif_stimulus_free(&stimulus[k]);
-  lif_close(run), place_free(&p), whole_free(&w);
+  lif_close(run), test_net_free(&p), whole_free(&w);
 }
 
-static const struct way *the_way;
+static const struct variant *the_variant;
 static void play(const struct scene *s, adding add, int64_t n_steps, struct outcome *out) {
-  play_steps(s, the_way, add, n_steps, 1, out);
+  play_steps(s, the_variant, add, n_steps, 1, out);
 }
 
 /* ---- refractory period ---- */
@@ -162,7 +162,7 @@ static void test_no_leak(void) {
   }
 }
 
-static int one_kick(struct lif_net *net, struct lif_stimulus *stimulus) {
+static int one_pulse(struct lif_net *net, struct lif_stimulus *stimulus) {
   stimulus[0] = lif_current(net, 0, 1, (nodeid[]){1}, 5, 5, 1000);
   return 1;
 }
@@ -174,7 +174,7 @@ static void test_wakes_up(void) {
   struct scene s = scene(2, 5000, 0);
   s.params.shift[0] = 2;
   static struct outcome out;
-  play(&s, one_kick, 30, &out);
+  play(&s, one_pulse, 30, &out);
   int64_t v = 0;
   for (int t = 0; t < 30; t++) {
     v += t == 5 ? 1000 : 0;
@@ -245,10 +245,10 @@ static void play_poisson(uint32_t trial) {
   nodeid *all = NEW(nodeid, CROWD);
   int64_t *fired = NEW(int64_t, CROWD), total = 0;
   for (int i = 0; i < CROWD; i++) all[i] = CROWD - 1 - i;
-  struct place p;
-  place_init(&p, &world, &none, the_way);
+  struct test_net p;
+  test_net_init(&p, &world, &none, the_variant);
   struct lif_stimulus stimulus = lif_poisson(&p.net, 3, CROWD, all, 1, WHILE, chance, 77);
-  struct lif_run *run = open_run(&p, &world, the_way, &params, &stimulus, 1, 42);
+  struct lif_run *run = open_run(&p, &world, the_variant, &params, &stimulus, 1, 42);
   start_from(run, &world, NULL, NULL, trial);
   for (int64_t t = 0; t < WHILE + 2; t++) {
     struct lif_batch batch;
@@ -261,7 +261,7 @@ static void play_poisson(uint32_t trial) {
   }
   /* Binomial: mean 1,800, standard deviation 42; five of them is one chance in 2 million. */
   CHECK(total > 1800 - 5 * 42 && total < 1800 + 5 * 42);
-  lif_close(run), lif_stimulus_free(&stimulus), place_free(&p), mem_free(all), mem_free(fired);
+  lif_close(run), lif_stimulus_free(&stimulus), test_net_free(&p), mem_free(all), mem_free(fired);
 }
 
 static void test_poisson(void) {
@@ -358,10 +358,10 @@ static void test_which_fault(void) {
   edge(&s, 2, 2, 1, 3);
   s.potential[0] = 10;
   static struct outcome out;
-  play_steps(&s, the_way, faults_later_and_sooner, 9, 3, &out);
+  play_steps(&s, the_variant, faults_later_and_sooner, 9, 3, &out);
   check_fault(&out.fault, 4, LIF_INPUT, 3, (int64_t)INT32_MAX + 1);
   for (int t = 0; t < 9; t++) CHECK_EQ(out.fired[5 * t + 2], t == 3);
-  play_steps(&s, the_way, faults_of_both_phases, 9, 3, &out);
+  play_steps(&s, the_variant, faults_of_both_phases, 9, 3, &out);
   check_fault(&out.fault, 4, LIF_INPUT, 4, (int64_t)INT32_MIN - 1);
   const struct status line = lif_fault_status(&out.fault, "10089");
   CHECK(strstr(line.text, "step 4, neuron 4, body id 10089: the sum of its inputs is -2147483649"));
@@ -379,18 +379,18 @@ static void test_many_spikes_at_once(void) {
   const struct lif_edges edges = {
       .n_nodes = N, .n_edges = N, .source = source, .target = target, .weight = weight};
   const struct lif_params params = {.threshold = 10, .refractory = 3, .n_shifts = 1, .shift = {31}};
-  struct place p;
+  struct test_net p;
   struct whole_state w;
-  place_init(&p, &world, &edges, the_way);
+  test_net_init(&p, &world, &edges, the_variant);
   whole_init(&p.net, &w);
-  struct lif_run *run = open_run(&p, &world, the_way, &params, NULL, 0, 0);
+  struct lif_run *run = open_run(&p, &world, the_variant, &params, NULL, 0, 0);
   start_from(run, &world, start, NULL, 0);
   struct lif_batch batch;
   lif_batch(run, &world, 1, REQUEST_NONE, &batch);
   CHECK_EQ(batch.sent, 3000);
   whole_read(run, true, &w);
   CHECK_EQ(w.ring[N - 1], 3000 * 2591 + 1);
-  lif_close(run), place_free(&p), whole_free(&w);
+  lif_close(run), test_net_free(&p), whole_free(&w);
   mem_free(source), mem_free(target), mem_free(weight), mem_free(start);
 }
 
@@ -402,28 +402,28 @@ static void test_fault_of_many_blocks(void) {
   const struct lif_params params = {.threshold = INT32_MAX, .n_shifts = 1, .shift = {31}};
   int64_t *start = NEW_ZERO(int64_t, N);
   start[1] = start[2] = start[2500] = INT32_MAX - 1;
-  struct place p;
-  place_init(&p, &world, &none, the_way);
+  struct test_net p;
+  test_net_init(&p, &world, &none, the_variant);
   struct lif_stimulus current = lif_current(&p.net, 0, 3, (nodeid[]){1, 2, 2500}, 0, 0, 2);
-  struct lif_run *run = open_run(&p, &world, the_way, &params, &current, 1, 0);
+  struct lif_run *run = open_run(&p, &world, the_variant, &params, &current, 1, 0);
   start_from(run, &world, start, NULL, 0);
   struct lif_batch batch;
   lif_batch(run, &world, 1, REQUEST_NONE, &batch);
   check_fault(&batch.fault, 0, LIF_INTEGRATE, 1, (int64_t)INT32_MAX + 1);
   lif_stimulus_free(&current);
-  lif_close(run), place_free(&p);
+  lif_close(run), test_net_free(&p);
   mem_free(start);
 }
 
 static int request_of(int from_rank) {
   const struct lif_edges none = {.n_nodes = 2};
   const struct lif_params params = {.threshold = 10, .n_shifts = 1};
-  struct place p;
-  place_init(&p, &world, &none, the_way);
-  struct lif_run *run = open_run(&p, &world, the_way, &params, NULL, 0, 0);
+  struct test_net p;
+  test_net_init(&p, &world, &none, the_variant);
+  struct lif_run *run = open_run(&p, &world, the_variant, &params, NULL, 0, 0);
   struct lif_batch batch;
   lif_batch(run, &world, 1, world.rank == from_rank ? REQUEST_STOP : REQUEST_NONE, &batch);
-  lif_close(run), place_free(&p);
+  lif_close(run), test_net_free(&p);
   return (int)batch.request;
 }
 
@@ -436,10 +436,10 @@ static void test_requests(void) {
 int main(int argc, char **argv) {
   test_start(&argc, &argv);
   CHECK_FINE(transport_mpi.open(&world));
-  struct way ways[8];
-  const int n = all_ways(ways);
+  struct variant variants[8];
+  const int n = all_variants(variants);
   for (int i = 0; i < n; i++) {
-    the_way = &ways[i];
+    the_variant = &variants[i];
     test_refractory_period(), test_input_while_refractory(), test_time_of_values();
     test_wakes_up(), test_no_leak();
     test_current(), test_listed_spikes(), test_poisson();

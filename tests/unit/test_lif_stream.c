@@ -49,7 +49,7 @@ static void write_graph(eidx n_edges, bool ordered) {
 
 /* The file on this rank, running. */
 struct bed {
-  struct place place; /* the net and who owns what */
+  struct test_net place; /* the net and who owns what */
   struct lif_stimulus stimulus;
   struct lif_run *run;
 };
@@ -63,7 +63,7 @@ static void bed_open(struct bed *b, int64_t held, int threads, int readers, bool
   struct connectome_file *file;
   nodeid *all = NEW(nodeid, N);
   for (int64_t i = 0; i < N; i++) all[i] = i;
-  b->place = (struct place){.first_of_rank = NEW(gidx, world.size + 1)};
+  b->place = (struct test_net){.first_of_rank = NEW(gidx, world.size + 1)};
   CHECK_FINE(connectome_open(&world, path, &file));
   load_split(&world, file, world.size, b->place.first_of_rank);
   const gidx first = b->place.first_of_rank[world.rank],
@@ -75,13 +75,13 @@ static void bed_open(struct bed *b, int64_t held, int threads, int readers, bool
   connectome_close(file);
   b->place.net.wide |= wide;
   b->stimulus = lif_poisson(&b->place.net, 0, driven ? N : 0, all, 0, INT64_MAX, 0.05, 9500);
-  const struct way way = {.backend = backend_cpu.lif, .threads = threads};
-  b->run = open_run(&b->place, &world, &way, &params, &b->stimulus, 1, 5);
+  const struct variant variant = {.backend = backend_cpu.lif, .threads = threads};
+  b->run = open_run(&b->place, &world, &variant, &params, &b->stimulus, 1, 5);
   mem_free(all);
 }
 
 static void bed_close(struct bed *b) {
-  lif_close(b->run), lif_stimulus_free(&b->stimulus), place_free(&b->place);
+  lif_close(b->run), lif_stimulus_free(&b->stimulus), test_net_free(&b->place);
 }
 
 /* A hash of one batch's spikes of all ranks, whatever their rows. */

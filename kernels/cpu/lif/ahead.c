@@ -1,3 +1,4 @@
+/* Does tasks ahead of the threads that need them, with helper threads. */
 #include "ahead.h"
 #include "core/mem.h"
 
@@ -9,28 +10,28 @@ enum {
   SPINS = 5000
 }; /* looks at what another thread is about to finish, before sleeping: some microseconds */
 
-/* Pieces are numbered through all rounds: `next` and `end` only grow, so that who was late for one
- * round takes nothing of another by mistake. */
+/* Tasks are numbered through all rounds: `next` and `end` only grow, so that a thread that
+ * is late for one round takes no task of the next. */
 struct ahead {
-  void (*work)(void *of, int64_t piece);
+  void (*work)(void *of, int64_t task);
   void *of;
   int64_t first, room;
-  atomic_bool *done; /* [room] of this round's pieces */
+  atomic_bool *done; /* [room] of this round's tasks */
   atomic_llong next; /* the first that nobody has taken */
   atomic_llong end;  /* of this round */
   atomic_int waiting;
   bool over;
   pthread_mutex_t lock;
-  pthread_cond_t begun, came; /* a round; a piece */
+  pthread_cond_t begun, came; /* a round; a task */
   int n_helpers;
   pthread_t *helper;
 };
 
 /* ---- who does what ---- */
 
-static void finish(struct ahead *a, int64_t piece) {
-  a->work(a->of, piece);
-  atomic_store(&a->done[piece], true);
+static void finish(struct ahead *a, int64_t task) {
+  a->work(a->of, task);
+  atomic_store(&a->done[task], true);
   if (!atomic_load(&a->waiting)) return;
   pthread_mutex_lock(&a->lock);
   pthread_cond_broadcast(&a->came);
@@ -39,31 +40,31 @@ static void finish(struct ahead *a, int64_t piece) {
 
 /* Does one that nobody has taken. False: there is none. */
 static bool do_one(struct ahead *a) {
-  long long piece = atomic_load(&a->next);
+  long long task = atomic_load(&a->next);
   do
-    if (piece >= atomic_load(&a->end)) return false;
-  while (!atomic_compare_exchange_weak(&a->next, &piece, piece + 1));
-  finish(a, piece - a->first);
+    if (task >= atomic_load(&a->end)) return false;
+  while (!atomic_compare_exchange_weak(&a->next, &task, task + 1));
+  finish(a, task - a->first);
   return true;
 }
 
-static void wait_for(struct ahead *a, int64_t piece) {
+static void wait_for(struct ahead *a, int64_t task) {
   for (int i = 0; i < SPINS; i++)
-    if (ahead_is_done(a, piece)) return;
+    if (ahead_is_done(a, task)) return;
   pthread_mutex_lock(&a->lock);
   atomic_fetch_add(&a->waiting, 1);
-  while (!atomic_load(&a->done[piece])) pthread_cond_wait(&a->came, &a->lock);
+  while (!atomic_load(&a->done[task])) pthread_cond_wait(&a->came, &a->lock);
   atomic_fetch_sub(&a->waiting, 1);
   pthread_mutex_unlock(&a->lock);
 }
 
-bool ahead_is_done(const struct ahead *a, int64_t piece) {
-  return atomic_load_explicit(&a->done[piece], memory_order_acquire);
+bool ahead_is_done(const struct ahead *a, int64_t task) {
+  return atomic_load_explicit(&a->done[task], memory_order_acquire);
 }
 
-void ahead_reach(struct ahead *a, int64_t piece) {
-  while (!ahead_is_done(a, piece))
-    if (!do_one(a)) wait_for(a, piece);
+void ahead_reach(struct ahead *a, int64_t task) {
+  while (!ahead_is_done(a, task))
+    if (!do_one(a)) wait_for(a, task);
 }
 
 void ahead_begin(struct ahead *a, int64_t n) {
@@ -107,7 +108,7 @@ static void start_helpers(struct ahead *a) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-struct ahead *ahead_open(int n_helpers, void (*work)(void *of, int64_t piece), void *of) {
+struct ahead *ahead_open(int n_helpers, void (*work)(void *of, int64_t task), void *of) {
   struct ahead *a = NEW_ZERO(struct ahead, 1);
   a->work = work, a->of = of;
   a->n_helpers = n_helpers, a->helper = NEW_ZERO(pthread_t, n_helpers);

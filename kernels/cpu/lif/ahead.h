@@ -1,6 +1,6 @@
-/* Pieces of work that are needed in order, done ahead of that: by helper threads, and by
- * those who need them instead of waiting. Helpers sleep while there is nothing to do;
- * signals are not for them. */
+/* Tasks whose results are needed in order and that are done ahead of time: by helper threads, and
+ * by threads that need a result and would otherwise wait. Helpers sleep while there is nothing to
+ * do, and block all signals. */
 #ifndef FASCICLE_AHEAD_H
 #define FASCICLE_AHEAD_H
 
@@ -8,20 +8,20 @@
 
 struct ahead;
 
-/* work(of, piece) does a piece; different pieces at the same time. Without helpers it is
- * done by whoever needs it. */
-struct ahead *ahead_open(int n_helpers, void (*work)(void *of, int64_t piece), void *of);
+/* work(of, task) does a task; different tasks at the same time. Without helpers the
+ * thread that needs a task does it. */
+struct ahead *ahead_open(int n_helpers, void (*work)(void *of, int64_t task), void *of);
 void ahead_close(struct ahead *a); /* accepts NULL */
 
-/* A new round, of pieces 0 .. n - 1. All pieces of the round before must have been reached, by one
+/* A new round, of tasks 0 .. n - 1. All tasks of the round before must have been reached, by one
  * thread at least, and by every thread that takes part. */
 void ahead_begin(struct ahead *a, int64_t n);
 
-/* Returns when the piece is done; what it wrote may then be read. Any thread,
- * for all pieces in order. */
-void ahead_reach(struct ahead *a, int64_t piece);
+/* Returns when the task is done; what it wrote may then be read. Any thread,
+ * for all tasks in order. */
+void ahead_reach(struct ahead *a, int64_t task);
 
-/* The piece is done already: reaching it costs nothing. */
-bool ahead_is_done(const struct ahead *a, int64_t piece);
+/* The task is done already: reaching it costs nothing. */
+bool ahead_is_done(const struct ahead *a, int64_t task);
 
 #endif

@@ -1,3 +1,4 @@
+/* Vectorised loops of the shift model and of Poisson events over one block of neurons. */
 #include "block.h"
 #include "core/clones.h"
 #include "core/rng.h"

@@ -88,7 +88,7 @@ static int64_t within(int64_t x, int64_t low, int64_t high) {
 }
 
 /* One thread's share of the spikes [from, to) of a batch of n steps. held [to - from], or NULL. */
-static void deliver_part(struct lif *s, const struct lif_part *part, int n,
+static void deliver_part(struct lif_engine *s, const struct lif_part *part, int n,
                          const struct lif_spikes *all, int64_t from, int64_t to,
                          const struct lif_row *held, bool mark) {
   if (part->first_block == part->last_block) return;
@@ -114,20 +114,20 @@ static void deliver_part(struct lif *s, const struct lif_part *part, int n,
 
 /* Many events: every block of every slot is taken to have arrivals, which costs
  * less than a mark for each. */
-static bool worth_marking(const struct lif *s, const struct lif_spikes *all) {
+static bool worth_marking(const struct lif_engine *s, const struct lif_spikes *all) {
   const double events = (double)all->n * (double)s->net->n_edges / (double)(s->net->n_global + 1);
   return s->net->wide || events < 2.0 * s->n_blocks * s->net->max_delay;
 }
 
 /* Rows that stay in the file are added as they come. */
-static void deliver_streamed(struct lif *s, const struct lif_part *part, int n,
+static void deliver_streamed(struct lif_engine *s, const struct lif_part *part, int n,
                              const struct lif_spikes *all, bool mark) {
   struct lif_held held = {0};
   while (lif_rows_next(s->rows, &held))
     deliver_part(s, part, n, all, held.from, held.to, held.row, mark);
 }
 
-void lif_cpu_deliver(struct lif *s, int n, const struct lif_spikes *all) {
+void lif_cpu_deliver(struct lif_engine *s, int n, const struct lif_spikes *all) {
   const bool mark = worth_marking(s, all);
   for (int64_t from = 0, to; from < all->n; from = to) {
     to = s->rows ? lif_rows_begin(s->rows, all, from) : all->n;

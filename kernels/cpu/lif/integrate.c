@@ -42,7 +42,7 @@ static bool forces(const struct lif_stimulus *stimulus) {
 
 /* What the stimuli of a block do at a step: its touches are sorted by first step, and those at the
  * front whose time is over are passed for good. */
-static int stimuli_on(struct lif *s, lidx block, int64_t step) {
+static int stimuli_on(struct lif_engine *s, lidx block, int64_t step) {
   const int64_t end = s->touch_ptr[block + 1];
   int64_t *now = &s->touch_now[block];
   int on = 0;
@@ -54,7 +54,7 @@ static int stimuli_on(struct lif *s, lidx block, int64_t step) {
   return on;
 }
 
-static void add_poisson(const struct lif *s, const struct lif_stimulus *stimulus,
+static void add_poisson(const struct lif_engine *s, const struct lif_stimulus *stimulus,
                         const struct lif_touch *touch, const struct lif_arrival *a, int64_t *sum) {
   const struct block_poisson draw = {.seed = s->seed,
                                      .limit = (uint64_t)ceil(stimulus->probability * 0x1p53),
@@ -67,7 +67,7 @@ static void add_poisson(const struct lif *s, const struct lif_stimulus *stimulus
 }
 
 /* Sums += currents and Poisson events. */
-static void add_stimuli(const struct lif *s, const struct lif_arrival *a, int64_t *sum) {
+static void add_stimuli(const struct lif_engine *s, const struct lif_arrival *a, int64_t *sum) {
   const lidx base = a->block * LIF_BLOCK;
   for (int64_t k = s->touch_now[a->block]; k < s->touch_ptr[a->block + 1]; k++) {
     const struct lif_touch *touch = &s->touch[k];
@@ -80,17 +80,17 @@ static void add_stimuli(const struct lif *s, const struct lif_arrival *a, int64_
   }
 }
 
-/* A neuron, by its place in the block, unless it is listed or removed. */
-static void add_forced(const struct lif *s, struct lif_part *part, lidx row, lidx base,
+/* A neuron, by its position in the block, unless it is listed or removed. */
+static void add_forced(const struct lif_engine *s, struct lif_part *part, lidx row, lidx base,
                        uint64_t *seen, lidx *n) {
-  const lidx place = row - base;
-  const uint64_t bit = 1ull << (place % 64);
-  if (seen[place / 64] & bit || (s->muted && s->mute[row] & LIF_REMOVED)) return;
-  seen[place / 64] |= bit;
-  part->forced[(*n)++] = (uint16_t)place;
+  const lidx at = row - base;
+  const uint64_t bit = 1ull << (at % 64);
+  if (seen[at / 64] & bit || (s->muted && s->mute[row] & LIF_REMOVED)) return;
+  seen[at / 64] |= bit;
+  part->forced[(*n)++] = (uint16_t)at;
 }
 
-static void add_replayed(const struct lif *s, struct lif_part *part,
+static void add_replayed(const struct lif_engine *s, struct lif_part *part,
                          const struct lif_stimulus *stimulus, const struct lif_arrival *a,
                          uint64_t *seen, lidx *n) {
   const lidx base = a->block * LIF_BLOCK;
@@ -102,8 +102,9 @@ static void add_replayed(const struct lif *s, struct lif_part *part,
 }
 
 /* The neurons of the block, but for removed ones, that are made to fire now: part->forced [returned
- * n], by their place in the block, each once. */
-static lidx find_forced(const struct lif *s, struct lif_part *part, const struct lif_arrival *a) {
+ * n], by their positions in the block, each once. */
+static lidx find_forced(const struct lif_engine *s, struct lif_part *part,
+                        const struct lif_arrival *a) {
   uint64_t seen[LIF_BLOCK / 64] = {0};
   lidx n = 0;
   for (int64_t k = s->touch_now[a->block]; k < s->touch_ptr[a->block + 1]; k++) {
@@ -120,8 +121,8 @@ static lidx find_forced(const struct lif *s, struct lif_part *part, const struct
 
 /* ---- faults ---- */
 
-void lif_cpu_report(const struct lif *s, struct lif_fault *fault, const struct lif_arrival *a,
-                    int phase, lidx i, int64_t value) {
+void lif_cpu_report(const struct lif_engine *s, struct lif_fault *fault,
+                    const struct lif_arrival *a, int phase, lidx i, int64_t value) {
   const nodeid node = s->net->id[a->block * LIF_BLOCK + i];
   const struct lif_fault found = {a->step, phase, node, value};
   bool less = found.step < fault->step;
@@ -130,13 +131,13 @@ void lif_cpu_report(const struct lif *s, struct lif_fault *fault, const struct l
   if (less) *fault = found;
 }
 
-static void report_sums(const struct lif *s, struct lif_fault *fault, const struct lif_arrival *a,
-                        const int64_t *sum) {
+static void report_sums(const struct lif_engine *s, struct lif_fault *fault,
+                        const struct lif_arrival *a, const int64_t *sum) {
   for (lidx i = 0; i < a->n; i++)
     if (!fits(sum[i])) lif_cpu_report(s, fault, a, LIF_INPUT, i, sum[i]);
 }
 
-static void report_potentials(const struct lif *s, struct lif_fault *fault,
+static void report_potentials(const struct lif_engine *s, struct lif_fault *fault,
                               const struct lif_arrival *a, const int32_t *input) {
   for (lidx i = 0; i < a->n; i++) {
     const int64_t v = (int64_t)s->potential[a->block * LIF_BLOCK + i] + input[i];
@@ -147,12 +148,12 @@ static void report_potentials(const struct lif *s, struct lif_fault *fault,
 
 /* ---- input ---- */
 
-static const uint8_t *mute_of(const struct lif *s, lidx block) {
+static const uint8_t *mute_of(const struct lif_engine *s, lidx block) {
   return s->muted ? s->mute + block * LIF_BLOCK : s->mute;
 }
 
 /* Exact sums of everything, where there is more than int32 arrivals to add; NULL on a fault. */
-static int32_t *summed_input(const struct lif *s, struct lif_part *part,
+static int32_t *summed_input(const struct lif_engine *s, struct lif_part *part,
                              const struct lif_arrival *a) {
   const lidx base = a->block * LIF_BLOCK;
   const int64_t *wide = (const int64_t *)(const void *)a->slot + base;
@@ -170,7 +171,7 @@ static int32_t *summed_input(const struct lif *s, struct lif_part *part,
 
 /* The block's input in int32, which with V is known to fit; NULL on a fault. Arrivals in int32 are
  * used where they stand: the slot is cleared after this step. */
-static const int32_t *input_of(const struct lif *s, struct lif_part *part,
+static const int32_t *input_of(const struct lif_engine *s, struct lif_part *part,
                                const struct lif_arrival *a) {
   const lidx base = a->block * LIF_BLOCK;
   int32_t *input;
@@ -187,7 +188,7 @@ static const int32_t *input_of(const struct lif *s, struct lif_part *part,
   return NULL;
 }
 
-void lif_cpu_clear(struct lif *s, const struct lif_arrival *a) {
+void lif_cpu_clear(struct lif_engine *s, const struct lif_arrival *a) {
   const size_t width = s->net->wide ? sizeof(int64_t) : sizeof(int32_t);
   const size_t ring = (size_t)s->n_blocks * LIF_BLOCK * width;
   for (int r = 0; r < s->n_rings; r++)
@@ -198,7 +199,7 @@ void lif_cpu_clear(struct lif *s, const struct lif_arrival *a) {
 /* ---- one step of one block ---- */
 
 /* Listed spikes come whatever V and counter say. */
-static int force(struct lif *s, struct lif_part *part, const struct lif_arrival *a) {
+static int force(struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a) {
   const lidx base = a->block * LIF_BLOCK;
   for (lidx k = 0; k < a->n_forced; k++) {
     const lidx i = part->forced[k];
@@ -210,7 +211,7 @@ static int force(struct lif *s, struct lif_part *part, const struct lif_arrival 
 }
 
 /* Nothing comes in and nobody rests. */
-static int step_alone(struct lif *s, struct lif_part *part, const struct lif_arrival *a) {
+static int step_alone(struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a) {
   const lidx base = a->block * LIF_BLOCK;
   if (s->still[a->block]) return 0;
   const int found = block_leak(s->potential + base, a->n, &s->params);
@@ -220,7 +221,7 @@ static int step_alone(struct lif *s, struct lif_part *part, const struct lif_arr
                     part->fired);
 }
 
-static int step_with_input(struct lif *s, struct lif_part *part, const struct lif_arrival *a,
+static int step_with_input(struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a,
                            const int32_t *input) {
   const lidx base = a->block * LIF_BLOCK;
   int found = block_step(s->potential + base, s->counter + base, input, mute_of(s, a->block), a->n,
@@ -233,7 +234,7 @@ static int step_with_input(struct lif *s, struct lif_part *part, const struct li
 
 /* The block's spikes go to the end of the step's list. fired: bytes 0 or 1,
  * looked at eight at a time. */
-static void collect(const struct lif *s, struct lif_part *part, const struct lif_arrival *a,
+static void collect(const struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a,
                     int k) {
   struct lif_found *found = &part->found[k];
   if (found->room < found->n + LIF_BLOCK) {
@@ -252,7 +253,7 @@ static void collect(const struct lif *s, struct lif_part *part, const struct lif
 }
 
 /* A fault ends the block's batch: what comes after it has no meaning. */
-static void run_block(struct lif *s, struct lif_part *part, lidx block, int n) {
+static void run_block(struct lif_engine *s, struct lif_part *part, lidx block, int n) {
   for (int k = 0; k < n; k++) {
     struct lif_arrival a = {.block = block, .n = lif_block_size(s, block), .step = s->step + k};
     a.slot = lif_slot_at(s, a.step);
@@ -276,7 +277,7 @@ static void run_block(struct lif *s, struct lif_part *part, lidx block, int n) {
   }
 }
 
-static void run_part(struct lif *s, struct lif_part *part, int n) {
+static void run_part(struct lif_engine *s, struct lif_part *part, int n) {
   part->fault = (struct lif_fault){.step = INT64_MAX};
   for (int k = 0; k < n; k++) part->found[k].n = 0;
   for (lidx b = part->first_block; b < part->last_block; b++) run_block(s, part, b, n);
@@ -284,7 +285,7 @@ static void run_part(struct lif *s, struct lif_part *part, int n) {
 
 /* ---- the parts together ---- */
 
-static void join_spikes(struct lif *s, int n) {
+static void join_spikes(struct lif_engine *s, int n) {
   struct lif_spikes *mine = &s->mine;
   mine->n = 0, mine->n_steps = n;
   for (int k = 0; k < n; k++)
@@ -306,7 +307,7 @@ static void join_spikes(struct lif *s, int n) {
   mine->step_ptr[n] = at;
 }
 
-static struct lif_fault least_fault(const struct lif *s) {
+static struct lif_fault least_fault(const struct lif_engine *s) {
   struct lif_fault least = s->part[0].fault;
   for (int p = 1; p < s->n_parts; p++) {
     const struct lif_fault f = s->part[p].fault;
@@ -317,7 +318,8 @@ static struct lif_fault least_fault(const struct lif *s) {
   return least;
 }
 
-void lif_cpu_integrate(struct lif *s, int n, struct lif_spikes *mine, struct lif_fault *fault) {
+void lif_cpu_integrate(struct lif_engine *s, int n, struct lif_spikes *mine,
+                       struct lif_fault *fault) {
 #pragma omp parallel for schedule(static, 1) num_threads(s->n_parts) if (s->n_parts > 1)
   for (int p = 0; p < s->n_parts; p++) run_part(s, &s->part[p], n);
   join_spikes(s, n);

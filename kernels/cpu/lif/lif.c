@@ -12,7 +12,7 @@ static size_t in_lines(size_t bytes) {
   return (bytes + LINE - 1) / LINE * LINE;
 }
 
-static void take_ring(struct lif *s) {
+static void take_ring(struct lif_engine *s) {
   const int d = s->net->max_delay;
   const size_t width = s->net->wide ? sizeof(int64_t) : sizeof(int32_t);
   s->flags_at = (size_t)s->n_rings * (size_t)s->n_blocks * LIF_BLOCK * width;
@@ -44,14 +44,14 @@ static int by_start(const void *a, const void *b) {
   return x->stimulus - y->stimulus;
 }
 
-static struct start *stimuli_by_start(const struct lif *s, int n_stimuli) {
+static struct start *stimuli_by_start(const struct lif_engine *s, int n_stimuli) {
   struct start *start = NEW(struct start, n_stimuli);
   for (int k = 0; k < n_stimuli; k++) start[k] = (struct start){s->stimulus[k].first_step, k};
   if (n_stimuli) qsort(start, (size_t)n_stimuli, sizeof *start, by_start);
   return start;
 }
 
-static void take_touches(struct lif *s, int n_stimuli) {
+static void take_touches(struct lif_engine *s, int n_stimuli) {
   int64_t *ptr = s->touch_ptr = NEW_ZERO(int64_t, s->n_blocks + 2);
   for (int k = 0; k < n_stimuli; k++)
     for (lidx at = 0; at < s->stimulus[k].n; at = touched_until(&s->stimulus[k], at))
@@ -75,7 +75,7 @@ static void take_touches(struct lif *s, int n_stimuli) {
 /* ---- threads ---- */
 
 /* Work of a block: its in-edges, and its neurons at about the cost of 8 edges each. */
-static int64_t *block_work(const struct lif *s) {
+static int64_t *block_work(const struct lif_engine *s) {
   int64_t *work = NEW_ZERO(int64_t, s->n_blocks + 1);
   const struct lif_stream *stream = s->net->stream;
   for (eidx e = 0; e < s->net->n_edges && !stream; e++) work[s->net->out[e].target / LIF_BLOCK]++;
@@ -86,7 +86,7 @@ static int64_t *block_work(const struct lif *s) {
 }
 
 /* Runs of blocks of about equal work. */
-static void cut_parts(struct lif *s) {
+static void cut_parts(struct lif_engine *s) {
   if (s->n_parts == 1) {
     s->part[0].last_block = s->n_blocks;
     return;
@@ -107,14 +107,14 @@ static void cut_parts(struct lif *s) {
 /* ---- models ---- */
 
 /* The class that all neurons of a block have, or -1. */
-static int32_t class_of_block(const struct lif *s, lidx block) {
+static int32_t class_of_block(const struct lif_engine *s, lidx block) {
   const uint16_t *class_of = s->params.model->class_of + block * LIF_BLOCK;
   for (lidx i = 1; i < lif_block_size(s, block); i++)
     if (class_of[i] != class_of[0]) return -1;
   return class_of[0];
 }
 
-static void take_values(struct lif *s) {
+static void take_values(struct lif_engine *s) {
   const struct lif_model *model = s->params.model;
   s->n_rings = lif_model_rings(model);
   if (!model) {
@@ -128,8 +128,8 @@ static void take_values(struct lif *s) {
 
 static struct status open_lif(const struct lif_net *net, const struct lif_params *params,
                               const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
-                              int n_threads, struct lif **state) {
-  struct lif *s = NEW_ZERO(struct lif, 1);
+                              int n_threads, struct lif_engine **state) {
+  struct lif_engine *s = NEW_ZERO(struct lif_engine, 1);
   s->net = net, s->params = *params, s->stimulus = stimulus, s->seed = seed;
   s->n_blocks = (net->n_own + LIF_BLOCK - 1) / LIF_BLOCK;
   take_values(s);
@@ -156,7 +156,7 @@ static struct status open_lif(const struct lif_net *net, const struct lif_params
   return fine();
 }
 
-static void close_lif(struct lif *s) {
+static void close_lif(struct lif_engine *s) {
   for (int p = 0; p < s->n_parts; p++) {
     for (int k = 0; k < s->net->min_delay; k++) mem_free(s->part[p].found[k].row);
     mem_free(s->part[p].found), mem_free(s->part[p].work);
@@ -174,13 +174,13 @@ static void close_lif(struct lif *s) {
 /* ---- state in and out ---- */
 
 /* Sum i of ring r in a slot. */
-static int64_t sum_in(const struct lif *s, const char *slot, int r, lidx i) {
+static int64_t sum_in(const struct lif_engine *s, const char *slot, int r, lidx i) {
   const int64_t at = (int64_t)r * s->n_blocks * LIF_BLOCK + i;
   return s->net->wide ? ((const int64_t *)(const void *)slot)[at]
                       : ((const int32_t *)(const void *)slot)[at];
 }
 
-static void set_sum(struct lif *s, char *slot, int r, lidx i, int64_t sum) {
+static void set_sum(struct lif_engine *s, char *slot, int r, lidx i, int64_t sum) {
   const int64_t at = (int64_t)r * s->n_blocks * LIF_BLOCK + i;
   if (s->net->wide)
     ((int64_t *)(void *)slot)[at] = sum;
@@ -190,11 +190,11 @@ static void set_sum(struct lif *s, char *slot, int r, lidx i, int64_t sum) {
 }
 
 /* Where component c of neuron i is here. */
-static int64_t *component_of(const struct lif *s, int c, lidx i) {
+static int64_t *component_of(const struct lif_engine *s, int c, lidx i) {
   return &s->component[(int64_t)c * s->n_blocks * LIF_BLOCK + i];
 }
 
-static void write_lif(struct lif *s, uint32_t trial, const struct lif_state *values) {
+static void write_lif(struct lif_engine *s, uint32_t trial, const struct lif_state *values) {
   const int64_t n = s->net->n_own, d = s->net->max_delay;
   const int n_components = s->params.model ? s->params.model->shape.n_components : 0;
   s->step = values->step, s->trial = trial;
@@ -212,7 +212,7 @@ static void write_lif(struct lif *s, uint32_t trial, const struct lif_state *val
   }
 }
 
-static void read_lif(struct lif *s, struct lif_state *values) {
+static void read_lif(struct lif_engine *s, struct lif_state *values) {
   const int64_t n = s->net->n_own, d = s->net->max_delay;
   const int n_components = s->params.model ? s->params.model->shape.n_components : 0;
   for (lidx i = 0; i < n; i++) {
@@ -225,7 +225,8 @@ static void read_lif(struct lif *s, struct lif_state *values) {
   }
 }
 
-static void values_of(struct lif *s, int component, lidx n, const lidx *neuron, int64_t *value) {
+static void values_of(struct lif_engine *s, int component, lidx n, const lidx *neuron,
+                      int64_t *value) {
   for (lidx i = 0; i < n; i++)
     value[i] = s->potential ? s->potential[neuron[i]] : *component_of(s, component, neuron[i]);
 }

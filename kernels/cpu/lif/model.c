@@ -32,7 +32,7 @@ struct lif_model_work *lif_model_work_open(void) {
   return NEW_ZERO(struct lif_model_work, 1);
 }
 
-static int64_t *component_at(const struct lif *s, int c, lidx base) {
+static int64_t *component_at(const struct lif_engine *s, int c, lidx base) {
   return s->component + ((int64_t)c * s->n_blocks) * LIF_BLOCK + base;
 }
 
@@ -44,8 +44,8 @@ static int64_t *cleared(int64_t *sums, bool *has, lidx n) {
   return sums;
 }
 
-static struct rng_block draw(const struct lif *s, const struct lif_stimulus *stimulus, lidx row,
-                             int64_t step) {
+static struct rng_block draw(const struct lif_engine *s, const struct lif_stimulus *stimulus,
+                             lidx row, int64_t step) {
   const uint64_t id = (uint64_t)s->net->id[row];
   return rng_draw(s->seed, (uint32_t)id, (uint32_t)step,
                   (uint32_t)stimulus->index | (uint32_t)(id >> 32) << 16, s->trial);
@@ -59,7 +59,7 @@ static void add_current(const struct model_block *b, const struct lif_stimulus *
   }
 }
 
-static void add_noise(const struct lif *s, const struct model_block *b,
+static void add_noise(const struct lif_engine *s, const struct model_block *b,
                       const struct lif_stimulus *stimulus, const struct lif_touch *touch,
                       int64_t step) {
   for (lidx i = touch->from; i < touch->to; i++) {
@@ -70,7 +70,7 @@ static void add_noise(const struct lif *s, const struct model_block *b,
   }
 }
 
-static void add_events(const struct lif *s, const struct model_block *b,
+static void add_events(const struct lif_engine *s, const struct model_block *b,
                        const struct lif_stimulus *stimulus, const struct lif_touch *touch,
                        int64_t step, int64_t *sums) {
   for (lidx i = touch->from; i < touch->to; i++) {
@@ -82,7 +82,7 @@ static void add_events(const struct lif *s, const struct model_block *b,
   }
 }
 
-static void add_stimulus(const struct lif *s, struct model_block *b,
+static void add_stimulus(const struct lif_engine *s, struct model_block *b,
                          const struct lif_stimulus *stimulus, const struct lif_touch *touch,
                          int64_t step) {
   struct lif_model_work *w = b->w;
@@ -100,7 +100,8 @@ static void add_stimulus(const struct lif *s, struct model_block *b,
   add_events(s, b, stimulus, touch, step, w->synapse[stimulus->amount < 0]);
 }
 
-static void add_stimuli(const struct lif *s, struct model_block *b, const struct lif_arrival *a) {
+static void add_stimuli(const struct lif_engine *s, struct model_block *b,
+                        const struct lif_arrival *a) {
   for (int64_t k = s->touch_now[a->block]; k < s->touch_ptr[a->block + 1]; k++) {
     const struct lif_touch *touch = &s->touch[k];
     const struct lif_stimulus *stimulus = &s->stimulus[touch->stimulus];
@@ -110,7 +111,7 @@ static void add_stimuli(const struct lif *s, struct model_block *b, const struct
 }
 
 /* Removed neurons get nothing from outside: their sums become 0. */
-static void bar_removed(struct lif *s, struct model_block *b, const struct lif_arrival *a) {
+static void bar_removed(struct lif_engine *s, struct model_block *b, const struct lif_arrival *a) {
   struct lif_model_work *w = b->w;
   for (lidx i = 0; i < b->n; i++) {
     if (!(s->mute[b->base + i] & LIF_REMOVED)) continue;
@@ -146,7 +147,7 @@ static void add_drive(const struct model_block *b) {
 }
 
 /* w->next = the components after a step without arrivals. */
-static void propagate(const struct lif *s, const struct model_block *b) {
+static void propagate(const struct lif_engine *s, const struct model_block *b) {
   const struct lif_shape *shape = b->shape;
   for (int c = 0; c < shape->n_components; c++) {
     const size_t bytes = (size_t)b->n * sizeof(int64_t);
@@ -162,8 +163,8 @@ static void propagate(const struct lif *s, const struct model_block *b) {
 }
 
 /* Sums of one ring and events of one sign into their component. */
-static void add_ring(const struct lif *s, const struct model_block *b, const struct lif_arrival *a,
-                     int ring, int c, const uint8_t *lost) {
+static void add_ring(const struct lif_engine *s, const struct model_block *b,
+                     const struct lif_arrival *a, int ring, int c, const uint8_t *lost) {
   const int64_t at = (int64_t)ring * s->n_blocks * LIF_BLOCK + b->base;
   if (!(b->shape->frozen >> c & 1)) lost = NULL;
   if (a->arrives && s->net->wide)
@@ -172,7 +173,7 @@ static void add_ring(const struct lif *s, const struct model_block *b, const str
     model_add_counts32(b->w->next[c], (const int32_t *)(const void *)a->slot + at, lost, b->n);
 }
 
-static void add_arrivals(const struct lif *s, const struct model_block *b,
+static void add_arrivals(const struct lif_engine *s, const struct model_block *b,
                          const struct lif_arrival *a, const uint8_t *lost) {
   const int into[2] = {b->shape->plus, b->shape->minus};
   for (int r = 0; r < s->n_rings; r++) add_ring(s, b, a, r, into[r], lost);
@@ -193,7 +194,7 @@ static const int64_t *threshold_bar(const struct model_block *b) {
 }
 
 /* part->fired; whether somebody fires. */
-static bool find_fired(struct lif *s, struct lif_part *part, const struct model_block *b,
+static bool find_fired(struct lif_engine *s, struct lif_part *part, const struct model_block *b,
                        const struct lif_arrival *a) {
   const int64_t threshold = b->class >= 0 ? b->model->classes[b->class].threshold : 0;
   bool any = model_fires(b->w->next[0], threshold, b->shape->strict, threshold_bar(b),
@@ -205,7 +206,8 @@ static bool find_fired(struct lif *s, struct lif_part *part, const struct model_
   return any || a->n_forced;
 }
 
-static bool reset_fired(struct lif *s, const struct lif_part *part, const struct model_block *b) {
+static bool reset_fired(struct lif_engine *s, const struct lif_part *part,
+                        const struct model_block *b) {
   const struct lif_shape *shape = b->shape;
   bool rests = false;
   for (lidx i = 0; i < b->n; i++) {
@@ -223,13 +225,13 @@ static bool reset_fired(struct lif *s, const struct lif_part *part, const struct
 
 /* ---- bounds ---- */
 
-static int64_t sum_at(const struct lif *s, const struct lif_arrival *a, int ring, lidx row) {
+static int64_t sum_at(const struct lif_engine *s, const struct lif_arrival *a, int ring, lidx row) {
   const size_t at = (size_t)ring * (size_t)s->n_blocks * LIF_BLOCK + (size_t)row;
   return s->net->wide ? ((const int64_t *)(const void *)a->slot)[at]
                       : ((const int32_t *)(const void *)a->slot)[at];
 }
 
-static bool ring_fits(const struct lif *s, const struct lif_arrival *a, int ring, lidx base,
+static bool ring_fits(const struct lif_engine *s, const struct lif_arrival *a, int ring, lidx base,
                       lidx n) {
   const int64_t at = (int64_t)ring * s->n_blocks * LIF_BLOCK + base;
   return s->net->wide
@@ -238,7 +240,7 @@ static bool ring_fits(const struct lif *s, const struct lif_arrival *a, int ring
                                 (int32_t)LIF_MOST_ARRIVALS, n);
 }
 
-static bool sums_fit(const struct lif *s, struct lif_part *part, const struct model_block *b,
+static bool sums_fit(const struct lif_engine *s, struct lif_part *part, const struct model_block *b,
                      const struct lif_arrival *a) {
   bool fit = true;
   for (int r = 0; r < s->n_rings && a->arrives; r++)
@@ -251,8 +253,8 @@ static bool sums_fit(const struct lif *s, struct lif_part *part, const struct mo
   return fit;
 }
 
-static bool values_fit(const struct lif *s, struct lif_part *part, const struct model_block *b,
-                       const struct lif_arrival *a) {
+static bool values_fit(const struct lif_engine *s, struct lif_part *part,
+                       const struct model_block *b, const struct lif_arrival *a) {
   bool fit = true;
   for (int c = 0; c < b->shape->n_components; c++) {
     const int64_t *x = b->w->next[c];
@@ -266,7 +268,7 @@ static bool values_fit(const struct lif *s, struct lif_part *part, const struct 
 }
 
 /* The new components take the place of the old; whether something changed. */
-static bool store(const struct lif *s, const struct model_block *b) {
+static bool store(const struct lif_engine *s, const struct model_block *b) {
   bool changed = false;
   for (int c = 0; c < b->shape->n_components; c++) {
     int64_t *x = component_at(s, c, b->base);
@@ -278,7 +280,7 @@ static bool store(const struct lif *s, const struct model_block *b) {
 
 /* ---- a step ---- */
 
-static void keep_frozen(const struct lif *s, const struct model_block *b) {
+static void keep_frozen(const struct lif_engine *s, const struct model_block *b) {
   for (int c = 0; c < b->shape->n_components && b->rests; c++)
     if (b->shape->frozen >> c & 1)
       model_keep(b->w->next[c], component_at(s, c, b->base), b->w->rests, b->n);
@@ -292,7 +294,8 @@ static const uint8_t *losers(const struct lif_part *part, const struct model_blo
   return b->w->lost;
 }
 
-int lif_model_step(struct lif *s, struct lif_part *part, const struct lif_arrival *a, bool *whole) {
+int lif_model_step(struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a,
+                   bool *whole) {
   struct model_block b = {.shape = &s->params.model->shape,
                           .model = s->params.model,
                           .class = s->block_class[a->block],

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-struct lif {
+struct lif_engine {
   const struct lif_net *net;
   struct lif_params params;
   const struct lif_stimulus *stimulus;
@@ -25,9 +25,9 @@ struct lif {
 
 static struct status open_plain(const struct lif_net *net, const struct lif_params *params,
                                 const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
-                                int n_threads, struct lif **state) {
+                                int n_threads, struct lif_engine **state) {
   (void)n_threads;
-  struct lif *s = NEW_ZERO(struct lif, 1);
+  struct lif_engine *s = NEW_ZERO(struct lif_engine, 1);
   s->net = net, s->params = *params, s->stimulus = stimulus, s->n_stimuli = n_stimuli,
   s->seed = seed;
   s->n_components = lif_model_components(params->model);
@@ -42,22 +42,22 @@ static struct status open_plain(const struct lif_net *net, const struct lif_para
   return fine();
 }
 
-static void close_plain(struct lif *s) {
+static void close_plain(struct lif_engine *s) {
   mem_free(s->component), mem_free(s->counter), mem_free(s->ring), mem_free(s->row),
       mem_free(s->step_ptr);
   mem_free(s);
 }
 
-static int64_t *due_at(const struct lif *s, int ring, lidx i, int64_t step) {
+static int64_t *due_at(const struct lif_engine *s, int ring, lidx i, int64_t step) {
   return &s->ring[((int64_t)ring * s->net->n_own + i) * s->net->max_delay +
                   step % s->net->max_delay];
 }
 
-static int64_t *component_of(const struct lif *s, int c, lidx i) {
+static int64_t *component_of(const struct lif_engine *s, int c, lidx i) {
   return &s->component[(int64_t)c * s->net->n_own + i];
 }
 
-static void write_plain(struct lif *s, uint32_t trial, const struct lif_state *values) {
+static void write_plain(struct lif_engine *s, uint32_t trial, const struct lif_state *values) {
   const int64_t n = s->net->n_own, delays = s->net->max_delay;
   s->step = values->step, s->trial = trial;
   for (lidx i = 0; i < n; i++) {
@@ -71,7 +71,7 @@ static void write_plain(struct lif *s, uint32_t trial, const struct lif_state *v
   }
 }
 
-static void read_plain(struct lif *s, struct lif_state *values) {
+static void read_plain(struct lif_engine *s, struct lif_state *values) {
   const int64_t n = s->net->n_own, delays = s->net->max_delay;
   for (lidx i = 0; i < n; i++) {
     values->counter[i] = s->counter[i];
@@ -93,8 +93,8 @@ static bool has(const struct lif_stimulus *stimulus, lidx i) {
   return bsearch(&i, stimulus->neuron, (size_t)stimulus->n, sizeof i, by_row) != NULL;
 }
 
-static struct rng_block draw(const struct lif *s, const struct lif_stimulus *stimulus, lidx i,
-                             int64_t t) {
+static struct rng_block draw(const struct lif_engine *s, const struct lif_stimulus *stimulus,
+                             lidx i, int64_t t) {
   const uint64_t id = (uint64_t)s->net->id[i];
   const uint32_t word = (uint32_t)stimulus->index | (uint32_t)(id >> 32) << 16;
   return rng_draw(s->seed, (uint32_t)id, (uint32_t)t, word, s->trial);
@@ -111,14 +111,14 @@ static bool is_listed(const struct lif_stimulus *stimulus, lidx i, int64_t t) {
 }
 
 /* Whether stimulus k does something to neuron i at step t. */
-static bool acts(const struct lif *s, int k, lidx i, int64_t t) {
+static bool acts(const struct lif_engine *s, int k, lidx i, int64_t t) {
   const struct lif_stimulus *stimulus = &s->stimulus[k];
   return t >= stimulus->first_step && t <= stimulus->last_step && has(stimulus, i);
 }
 
 /* What the stimuli do to neuron i at step t: the sum added to its input, and
  * whether it is made to fire. */
-static int64_t stimuli_at(const struct lif *s, lidx i, int64_t t, bool *fires) {
+static int64_t stimuli_at(const struct lif_engine *s, lidx i, int64_t t, bool *fires) {
   int64_t sum = 0;
   *fires = false;
   for (int k = 0; k < s->n_stimuli; k++) {
@@ -137,8 +137,8 @@ static bool fits(int64_t x) {
   return x >= INT32_MIN && x <= INT32_MAX;
 }
 
-static void report(const struct lif *s, struct lif_fault *fault, int64_t t, int phase, lidx i,
-                   int64_t value) {
+static void report(const struct lif_engine *s, struct lif_fault *fault, int64_t t, int phase,
+                   lidx i, int64_t value) {
   const nodeid node = s->net->id[i];
   if (t > fault->step || (t == fault->step && phase > fault->phase)) return;
   if (t == fault->step && phase == fault->phase && node > fault->node) return;
@@ -146,7 +146,7 @@ static void report(const struct lif *s, struct lif_fault *fault, int64_t t, int 
 }
 
 /* lif_shift: one neuron, one step; true when it spikes. */
-static bool step_shift(struct lif *s, lidx i, int64_t t, struct lif_fault *fault) {
+static bool step_shift(struct lif_engine *s, lidx i, int64_t t, struct lif_fault *fault) {
   const struct lif_params *p = &s->params;
   const bool removed = s->net->mute && s->net->mute[i] & LIF_REMOVED;
   int64_t *potential = component_of(s, 0, i);
@@ -194,7 +194,7 @@ static int64_t events_at(const struct lif_stimulus *stimulus, struct rng_block r
   return n;
 }
 
-static void add_stimulus(const struct lif *s, const struct lif_stimulus *stimulus, lidx i,
+static void add_stimulus(const struct lif_engine *s, const struct lif_stimulus *stimulus, lidx i,
                          int64_t t, struct model_input *in) {
   const int class = s->params.model->class_of[i];
   const struct rng_block r = draw(s, stimulus, i, t);
@@ -209,7 +209,7 @@ static void add_stimulus(const struct lif *s, const struct lif_stimulus *stimulu
   in->fires |= is_listed(stimulus, i, t);
 }
 
-static struct model_input model_input(struct lif *s, lidx i, int64_t t) {
+static struct model_input model_input(struct lif_engine *s, lidx i, int64_t t) {
   const bool removed = s->net->mute && s->net->mute[i] & LIF_REMOVED;
   struct model_input in = {0};
   for (int r = 0; r < s->n_rings; r++) {
@@ -240,8 +240,8 @@ static void add_arrivals(const struct lif_shape *shape, const struct model_input
     x[shape->minus] += in->arrived[1] * one + in->synapse[1];
 }
 
-static void check_bounds(const struct lif *s, lidx i, int64_t t, const struct model_input *in,
-                         const int64_t *x, struct lif_fault *fault) {
+static void check_bounds(const struct lif_engine *s, lidx i, int64_t t,
+                         const struct model_input *in, const int64_t *x, struct lif_fault *fault) {
   for (int r = 0; r < s->n_rings; r++)
     if (llabs(in->arrived[r]) >= LIF_MOST_ARRIVALS)
       report(s, fault, t, LIF_INPUT, i, in->arrived[r]);
@@ -250,7 +250,7 @@ static void check_bounds(const struct lif *s, lidx i, int64_t t, const struct mo
 }
 
 /* One neuron of a model, one step; true when it spikes. */
-static bool step_model(struct lif *s, lidx i, int64_t t, struct lif_fault *fault) {
+static bool step_model(struct lif_engine *s, lidx i, int64_t t, struct lif_fault *fault) {
   const struct lif_shape *shape = &s->params.model->shape;
   const struct lif_class *class = &s->params.model->classes[s->params.model->class_of[i]];
   const bool removed = s->net->mute && s->net->mute[i] & LIF_REMOVED;
@@ -280,13 +280,13 @@ static bool step_model(struct lif *s, lidx i, int64_t t, struct lif_fault *fault
   return fires;
 }
 
-static bool step_neuron(struct lif *s, lidx i, int64_t t, struct lif_fault *fault) {
+static bool step_neuron(struct lif_engine *s, lidx i, int64_t t, struct lif_fault *fault) {
   return s->params.model ? step_model(s, i, t, fault) : step_shift(s, i, t, fault);
 }
 
 /* ---- steps ---- */
 
-static void integrate_plain(struct lif *s, int n, struct lif_spikes *mine,
+static void integrate_plain(struct lif_engine *s, int n, struct lif_spikes *mine,
                             struct lif_fault *fault) {
   *fault = (struct lif_fault){.step = INT64_MAX};
   int64_t found = 0;
@@ -299,7 +299,7 @@ static void integrate_plain(struct lif *s, int n, struct lif_spikes *mine,
   *mine = (struct lif_spikes){.n = found, .row = s->row, .n_steps = n, .step_ptr = s->step_ptr};
 }
 
-static void deliver_plain(struct lif *s, int n, const struct lif_spikes *all) {
+static void deliver_plain(struct lif_engine *s, int n, const struct lif_spikes *all) {
   const struct lif_net *net = s->net;
   for (int k = 0; k < n; k++)
     for (int64_t at = all->step_ptr[k]; at < all->step_ptr[k + 1]; at++)
@@ -311,7 +311,8 @@ static void deliver_plain(struct lif *s, int n, const struct lif_spikes *all) {
   s->step += n;
 }
 
-static void values_plain(struct lif *s, int component, lidx n, const lidx *neuron, int64_t *value) {
+static void values_plain(struct lif_engine *s, int component, lidx n, const lidx *neuron,
+                         int64_t *value) {
   for (lidx i = 0; i < n; i++) value[i] = *component_of(s, component, neuron[i]);
 }
 

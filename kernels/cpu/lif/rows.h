@@ -4,7 +4,7 @@
  * which costs a system call to copy from and nobody's budget.
  *
  * A system call a row, 0.8 us, is what streaming costs; adding its 117 edges takes 0.4. So rows are
- * read in pieces (ahead.h) while others are added: by each thread that would wait, and by the
+ * read in chunks (ahead.h) while others are added: by each thread that would wait, and by the
  * stream's readers.
  *
  * Tried against this: mapping the file. What is mapped is quicker than a call, but Linux maps whole
@@ -53,7 +53,7 @@ int64_t lif_rows_begin(struct lif_rows *rows, const struct lif_spikes *all, int6
 
 /* Some of these spikes, whose edges are there. */
 struct lif_held {
-  int64_t piece;    /* 0 before the first; how far this thread is */
+  int64_t chunk;    /* 0 before the first; how far this thread is */
   int64_t from, to; /* of `all` */
   const struct lif_row
       *row; /* [to - from] valid until every thread has had its last, and begins again */

@@ -31,7 +31,7 @@ struct lif_touch {
   lidx from, to;
 };
 
-struct lif {
+struct lif_engine {
   const struct lif_net *net;
   struct lif_params params;
   const struct lif_stimulus *stimulus;
@@ -73,16 +73,16 @@ struct lif {
   int64_t mine_room;
 };
 
-static inline lidx lif_block_size(const struct lif *s, lidx block) {
+static inline lidx lif_block_size(const struct lif_engine *s, lidx block) {
   const lidx left = s->net->n_own - block * LIF_BLOCK;
   return left < LIF_BLOCK ? left : LIF_BLOCK;
 }
 
-static inline uint8_t *lif_flags(const struct lif *s, char *slot) {
+static inline uint8_t *lif_flags(const struct lif_engine *s, char *slot) {
   return (uint8_t *)slot + s->flags_at;
 }
 
-static inline char *lif_slot_at(const struct lif *s, int64_t step) {
+static inline char *lif_slot_at(const struct lif_engine *s, int64_t step) {
   return s->slot[step % s->net->max_delay];
 }
 
@@ -117,19 +117,21 @@ static inline int64_t lif_first_replayed(const struct lif_stimulus *stimulus, in
 }
 
 /* kernels/cpu/lif/integrate.c: the smaller fault stays. */
-void lif_cpu_report(const struct lif *s, struct lif_fault *fault, const struct lif_arrival *a,
-                    int phase, lidx i, int64_t value);
+void lif_cpu_report(const struct lif_engine *s, struct lif_fault *fault,
+                    const struct lif_arrival *a, int phase, lidx i, int64_t value);
 
 /* Sums of the slot and its flag to 0. */
-void lif_cpu_clear(struct lif *s, const struct lif_arrival *a);
+void lif_cpu_clear(struct lif_engine *s, const struct lif_arrival *a);
 
 /* kernels/cpu/lif/model.c: a step of a block of a model; a->n_forced neurons of part->forced fire.
  * LIF_FIRED, LIF_RESTING; false in *whole after a fault. */
 struct lif_model_work *lif_model_work_open(void);
-int lif_model_step(struct lif *s, struct lif_part *part, const struct lif_arrival *a, bool *whole);
+int lif_model_step(struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a,
+                   bool *whole);
 
 /* kernels/cpu/lif/integrate.c and kernels/cpu/lif/deliver.c: the entries of contract/lif.h. */
-void lif_cpu_integrate(struct lif *s, int n, struct lif_spikes *mine, struct lif_fault *fault);
-void lif_cpu_deliver(struct lif *s, int n, const struct lif_spikes *all);
+void lif_cpu_integrate(struct lif_engine *s, int n, struct lif_spikes *mine,
+                       struct lif_fault *fault);
+void lif_cpu_deliver(struct lif_engine *s, int n, const struct lif_spikes *all);
 
 #endif

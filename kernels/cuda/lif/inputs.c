@@ -45,7 +45,8 @@ static struct lif_touch touch_of(const struct lif_stimulus *s, int stimulus) {
 }
 
 /* The stimuli of each neuron, by first step. */
-static void touches_to_device(struct lif *s, const struct lif_stimulus *stimulus, int n_stimuli) {
+static void touches_to_device(struct lif_engine *s, const struct lif_stimulus *stimulus,
+                              int n_stimuli) {
   const lidx n = s->net->n_own;
   uint32_t *ptr = NEW_ZERO(uint32_t, (int64_t)n + 2);
   struct order *order = NEW(struct order, n_stimuli);
@@ -68,7 +69,8 @@ static void touches_to_device(struct lif *s, const struct lif_stimulus *stimulus
   mem_free(ptr), mem_free(touch), mem_free(order);
 }
 
-static void stimuli_to_device(struct lif *s, const struct lif_stimulus *stimulus, int n_stimuli) {
+static void stimuli_to_device(struct lif_engine *s, const struct lif_stimulus *stimulus,
+                              int n_stimuli) {
   s->n_stimuli = n_stimuli;
   if (n_stimuli == 0) return;
   s->stimulus_host = NEW(struct lif_device_stimulus, n_stimuli);
@@ -79,12 +81,12 @@ static void stimuli_to_device(struct lif *s, const struct lif_stimulus *stimulus
 
 /* ---- edges ---- */
 
-static void edges_to_device(struct lif *s) {
+static void edges_to_device(struct lif_engine *s) {
   s->d.out = (const uint2 *)gpu_copy_of(s->net->out, s->net->n_edges, sizeof(struct lif_edge));
 }
 
 /* The edges stay where they are, pinned, so that the device reads them by itself. */
-static struct status edges_on_host(struct lif *s) {
+static struct status edges_on_host(struct lif_engine *s) {
   const struct lif_net *net = s->net;
   struct lif_host_edges *host = &s->d.host;
   if (net->n_edges == 0) return fine();
@@ -106,7 +108,8 @@ static struct status edges_on_host(struct lif *s) {
   return fine();
 }
 
-struct status lif_inputs_init(struct lif *s, const struct lif_stimulus *stimulus, int n_stimuli) {
+struct status lif_inputs_init(struct lif_engine *s, const struct lif_stimulus *stimulus,
+                              int n_stimuli) {
   const struct lif_net *net = s->net;
   if (net->on_host) TRY(edges_on_host(s));
   if (!net->on_host) edges_to_device(s);
@@ -117,7 +120,7 @@ struct status lif_inputs_init(struct lif *s, const struct lif_stimulus *stimulus
   return fine();
 }
 
-void lif_inputs_free(struct lif *s) {
+void lif_inputs_free(struct lif_engine *s) {
   struct lif_device *d = &s->d;
   for (int k = 0; k < s->n_stimuli; k++) gpu_free((void *)s->stimulus_host[k].step);
   gpu_free((void *)d->stimulus), gpu_free((void *)d->touch_ptr), gpu_free((void *)d->touch);

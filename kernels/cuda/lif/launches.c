@@ -13,7 +13,7 @@ enum { MANY_STEPS = 512 };        /* a small net has room for all its neurons in
 
 /* ---- room ---- */
 
-static void leg_init(struct lif_leg *leg, const struct lif *s) {
+static void leg_init(struct lif_leg *leg, const struct lif_engine *s) {
   const int64_t steps = (int64_t)s->leg_steps * s->n_trials;
   leg->mask = GPU_ZERO(uint32_t, steps * s->d.n_words);
   leg->row = GPU_ZERO(uint32_t, steps * s->d.n);
@@ -32,7 +32,7 @@ static void leg_free(struct lif_leg *leg) {
 /* Rows are copied from the device straight to where the caller finds them, so their room is
  * pinned. It is there from the start: a list that grows is copied and its pages are met for the
  * first time, again and again. */
-static void room_for_rows(struct lif *s, int k, int64_t n) {
+static void room_for_rows(struct lif_engine *s, int k, int64_t n) {
   struct lif_spikes *mine = &s->mine[k];
   if (n <= s->row_room[k]) return;
   s->row_room[k] = n + n / 2;
@@ -42,7 +42,7 @@ static void room_for_rows(struct lif *s, int k, int64_t n) {
   mine->row = row;
 }
 
-static void room_for_steps(struct lif *s, int64_t n) {
+static void room_for_steps(struct lif_engine *s, int64_t n) {
   if (n + 1 <= s->step_room) return;
   s->step_room = (n + 1) * 2;
   for (int k = 0; k < s->n_trials; k++)
@@ -51,26 +51,26 @@ static void room_for_steps(struct lif *s, int64_t n) {
 
 /* Ranks count different spikes of a launch that met a fault: legs of one length
  * cannot follow from these. */
-static void forget_fault(struct lif *s) {
+static void forget_fault(struct lif_engine *s) {
   s->spikes_per_step = 0;
   CHECK_CUDA(cudaMemsetAsync(s->d.fault, 0xff, sizeof *s->d.fault, gpu_stream()));
 }
 
-void lif_legs_init(struct lif *s) {
-  s->leg_steps = lif_leg_steps(s->net->n_own, s->n_trials, s->net->min_delay);
-  for (int i = 0; i < LIF_LEGS; i++) leg_init(&s->leg[i], s);
+void lif_legs_init(struct lif_engine *s) {
+  s->leg_steps = lif_launch_steps(s->net->n_own, s->n_trials, s->net->min_delay);
+  for (int i = 0; i < LIF_LAUNCHES; i++) leg_init(&s->leg[i], s);
   CHECK_CUDA(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking));
   s->mine = NEW_ZERO(struct lif_spikes, s->n_trials);
   s->row_room = NEW_ZERO(int64_t, s->n_trials);
   const int64_t rows = (ENOUGH_SPIKES + 2 * LEG_SPIKES) / s->n_trials,
                 small = (int64_t)MANY_STEPS * s->d.n;
   for (int k = 0; k < s->n_trials; k++) room_for_rows(s, k, rows < small ? rows : small);
-  room_for_steps(s, 2 * LIF_LEG_STEPS);
+  room_for_steps(s, 2 * LIF_LAUNCH_STEPS);
   forget_fault(s);
 }
 
-void lif_legs_free(struct lif *s) {
-  for (int i = 0; i < LIF_LEGS; i++) leg_free(&s->leg[i]);
+void lif_legs_free(struct lif_engine *s) {
+  for (int i = 0; i < LIF_LAUNCHES; i++) leg_free(&s->leg[i]);
   CHECK_CUDA(cudaStreamDestroy(s->copies));
   for (int k = 0; k < s->n_trials; k++)
     gpu_pinned_free(s->mine[k].row), mem_free(s->mine[k].step_ptr);
@@ -85,7 +85,7 @@ static void copy_back(void *pinned, const void *there, size_t bytes) {
 
 /* Steps step .. step + n - 1; with `lists` their spikes listed and the counts
  * on the way to the host. */
-static void leg_start(struct lif *s, struct lif_leg *leg, int64_t step, int n, bool delivers,
+static void leg_start(struct lif_engine *s, struct lif_leg *leg, int64_t step, int n, bool delivers,
                       bool lists) {
   leg->step = step, leg->n = n, leg->n_trials = s->d.n_trials;
   CHECK_CUDA(cudaMemsetAsync(s->d.tally, 0, sizeof s->verdict->tally, gpu_stream()));
@@ -121,7 +121,7 @@ static int64_t sum_of(const int32_t *count, int64_t n) {
 }
 
 /* A trial's spikes of the leg, `row` on the device, behind those that it has. */
-static void take_rows(struct lif *s, int k, const int32_t *count, int n_steps,
+static void take_rows(struct lif_engine *s, int k, const int32_t *count, int n_steps,
                       const uint32_t *row) {
   struct lif_spikes *mine = &s->mine[k];
   const int chunks = lif_device_chunks(&s->d);
@@ -137,7 +137,7 @@ static void take_rows(struct lif *s, int k, const int32_t *count, int n_steps,
   mine->step_ptr[mine->n_steps] = mine->n;
 }
 
-static void take_leg(struct lif *s, const struct lif_leg *leg) {
+static void take_leg(struct lif_engine *s, const struct lif_leg *leg) {
   const uint32_t *row = leg->row;
   room_for_steps(s, s->mine[0].n_steps + leg->n);
   for (int k = 0; k < leg->n_trials; k++) {
@@ -149,7 +149,7 @@ static void take_leg(struct lif *s, const struct lif_leg *leg) {
   CHECK_CUDA(cudaStreamSynchronize(s->copies));
 }
 
-static void leg_finish(struct lif *s, const struct lif_leg *leg, bool lists,
+static void leg_finish(struct lif_engine *s, const struct lif_leg *leg, bool lists,
                        struct lif_tally *tally) {
   CHECK_CUDA(cudaEventSynchronize(leg->done));
   if (lists) take_leg(s, leg);
@@ -165,7 +165,7 @@ static void leg_finish(struct lif *s, const struct lif_leg *leg, bool lists,
 /* ---- legs ---- */
 
 /* From the activity seen last. */
-static int leg_length(const struct lif *s, int64_t left) {
+static int leg_length(const struct lif_engine *s, int64_t left) {
   int64_t steps = s->leg_steps;
   const int batch = s->net->min_delay;
   if (s->spikes_per_step * (double)steps > LEG_SPIKES)
@@ -175,7 +175,7 @@ static int leg_length(const struct lif *s, int64_t left) {
   return (int)(left < steps ? left : steps);
 }
 
-static bool enough(const struct lif *s, const struct lif_tally *tally) {
+static bool enough(const struct lif_engine *s, const struct lif_tally *tally) {
   if (s->road) return tally->sent >= ENOUGH_SPIKES;
   int64_t n = 0;
   for (int k = 0; k < s->n_trials; k++) n += s->mine[k].n;
@@ -187,14 +187,14 @@ static bool is_faulty(const struct lif_leg *leg) {
 }
 
 /* A launch that meets a fault still ends its batch. */
-static int steps_made(const struct lif *s, const struct lif_leg *leg,
+static int steps_made(const struct lif_engine *s, const struct lif_leg *leg,
                       const struct lif_fault *fault) {
   if (fault->step == INT64_MAX) return leg->n;
   const int batch = s->net->min_delay, until = ((int)(fault->step - leg->step) / batch + 1) * batch;
   return until < leg->n ? until : leg->n;
 }
 
-static void start_lists(struct lif *s, int n_trials) {
+static void start_lists(struct lif_engine *s, int n_trials) {
   s->d.n_trials = n_trials;
   for (int k = 0; k < s->n_trials; k++) {
     s->mine[k].n = s->mine[k].n_steps = 0;
@@ -202,7 +202,7 @@ static void start_lists(struct lif *s, int n_trials) {
   }
 }
 
-int64_t lif_legs_run(struct lif *s, int n_trials, int64_t n, struct lif_spikes *mine,
+int64_t lif_legs_run(struct lif_engine *s, int n_trials, int64_t n, struct lif_spikes *mine,
                      struct lif_tally *tally, struct lif_fault *fault, int *faulty) {
   const int64_t start = s->step;
   const bool lists = mine != NULL;
@@ -232,7 +232,8 @@ int64_t lif_legs_run(struct lif *s, int n_trials, int64_t n, struct lif_spikes *
   return made;
 }
 
-void lif_legs_integrate(struct lif *s, int n, struct lif_spikes *mine, struct lif_fault *fault) {
+void lif_legs_integrate(struct lif_engine *s, int n, struct lif_spikes *mine,
+                        struct lif_fault *fault) {
   struct lif_tally none = {0};
   int faulty;
   start_lists(s, 1);

@@ -39,7 +39,7 @@ static struct lif_device device_of(const struct lif_net *net, const struct lif_p
   return d;
 }
 
-static void close(struct lif *s) {
+static void close(struct lif_engine *s) {
   struct lif_device *d = &s->d;
   lif_road_close(s->road);
   if (s->mine) lif_legs_free(s);
@@ -51,10 +51,10 @@ static void close(struct lif *s) {
 
 static struct status open_together(const struct lif_net *net, const struct lif_params *params,
                                    const struct lif_stimulus *stimulus, int n_stimuli,
-                                   uint64_t seed, int n_trials, struct lif **state) {
+                                   uint64_t seed, int n_trials, struct lif_engine **state) {
   if (net->stream)
     return failure(EXIT_USAGE, "a GPU streams its edges from host memory, not from the file: bug");
-  struct lif *s = NEW_ZERO(struct lif, 1);
+  struct lif_engine *s = NEW_ZERO(struct lif_engine, 1);
   s->net = net, s->n_trials = n_trials;
   s->d = device_of(net, params, seed, n_trials);
   s->verdict = GPU_ZERO(struct lif_verdict, 1);
@@ -73,18 +73,18 @@ static struct status open_together(const struct lif_net *net, const struct lif_p
 
 static struct status open(const struct lif_net *net, const struct lif_params *params,
                           const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,
-                          int n_threads, struct lif **state) {
+                          int n_threads, struct lif_engine **state) {
   (void)n_threads;
   return open_together(net, params, stimulus, n_stimuli, seed, 1, state);
 }
 
 /* ---- state in and out ---- */
 
-static int64_t sum_at(const struct lif *s, const void *ring, int64_t at) {
+static int64_t sum_at(const struct lif_engine *s, const void *ring, int64_t at) {
   return s->d.wide ? ((const int64_t *)ring)[at] : ((const int32_t *)ring)[at];
 }
 
-static void set_sum(const struct lif *s, void *ring, int64_t at, int64_t sum) {
+static void set_sum(const struct lif_engine *s, void *ring, int64_t at, int64_t sum) {
   if (s->d.wide)
     ((int64_t *)ring)[at] = sum;
   else
@@ -92,22 +92,22 @@ static void set_sum(const struct lif *s, void *ring, int64_t at, int64_t sum) {
 }
 
 /* Of one trial's neurons in a slot. */
-static size_t slot_bytes(const struct lif *s) {
+static size_t slot_bytes(const struct lif_engine *s) {
   return (size_t)s->d.n * (s->d.wide ? sizeof(int64_t) : sizeof(int32_t));
 }
 
 /* Where trial k begins in arrays of all trials. */
-static int64_t base_of(const struct lif *s, int k) {
+static int64_t base_of(const struct lif_engine *s, int k) {
   return 32ll * s->d.n_words * k;
 }
 
-static char *slot_of(const struct lif *s, int k, int slot) {
+static char *slot_of(const struct lif_engine *s, int k, int slot) {
   return (char *)s->d.ring + ((int64_t)slot * s->d.width + base_of(s, k)) *
                                  (int64_t)(s->d.wide ? sizeof(int64_t) : sizeof(int32_t));
 }
 
 /* Sums of neuron i due at step + d: ring[i][d]; slots without one are cleared. */
-static void write_ring(struct lif *s, int k, int64_t step, const int64_t *ring) {
+static void write_ring(struct lif_engine *s, int k, int64_t step, const int64_t *ring) {
   const int delays = s->net->max_delay, slots = s->d.slots;
   void *sums = mem_alloc((int64_t)slot_bytes(s), 1);
   for (int d = 0; d < slots; d++) {
@@ -118,7 +118,8 @@ static void write_ring(struct lif *s, int k, int64_t step, const int64_t *ring) 
   mem_free(sums);
 }
 
-static void write_trial(struct lif *s, int k, uint32_t trial, const struct lif_state *values) {
+static void write_trial(struct lif_engine *s, int k, uint32_t trial,
+                        const struct lif_state *values) {
   const lidx n = s->d.n;
   const int64_t at = base_of(s, k);
   s->step = values->step, s->d.n_trials = s->n_trials;
@@ -133,11 +134,11 @@ static void write_trial(struct lif *s, int k, uint32_t trial, const struct lif_s
   gpu_put(s->d.fault, &none, sizeof none);
 }
 
-static void write(struct lif *s, uint32_t trial, const struct lif_state *values) {
+static void write(struct lif_engine *s, uint32_t trial, const struct lif_state *values) {
   write_trial(s, 0, trial, values);
 }
 
-static void read_trial(struct lif *s, int k, struct lif_state *values) {
+static void read_trial(struct lif_engine *s, int k, struct lif_state *values) {
   const int delays = s->net->max_delay;
   const lidx n = s->d.n;
   gpu_get(values->potential, s->d.potential + base_of(s, k), (size_t)n * sizeof *values->potential);
@@ -150,11 +151,11 @@ static void read_trial(struct lif *s, int k, struct lif_state *values) {
   mem_free(sums);
 }
 
-static void read(struct lif *s, struct lif_state *values) {
+static void read(struct lif_engine *s, struct lif_state *values) {
   read_trial(s, 0, values);
 }
 
-static void values_of(struct lif *s, int k, int component, lidx n, const lidx *neuron,
+static void values_of(struct lif_engine *s, int k, int component, lidx n, const lidx *neuron,
                       int64_t *value) {
   (void)component;
   int32_t *all = NEW(int32_t, s->d.n);
@@ -163,19 +164,20 @@ static void values_of(struct lif *s, int k, int component, lidx n, const lidx *n
   mem_free(all);
 }
 
-static void values(struct lif *s, int component, lidx n, const lidx *neuron, int64_t *value) {
+static void values(struct lif_engine *s, int component, lidx n, const lidx *neuron,
+                   int64_t *value) {
   values_of(s, 0, component, n, neuron, value);
 }
 
 /* ---- steps ---- */
 
-static int64_t run(struct lif *s, int64_t n, struct lif_spikes *mine, struct lif_tally *tally,
-                   struct lif_fault *fault) {
+static int64_t run(struct lif_engine *s, int64_t n, struct lif_spikes *mine,
+                   struct lif_tally *tally, struct lif_fault *fault) {
   int faulty;
   return lif_legs_run(s, 1, n, mine, tally, fault, &faulty);
 }
 
-static void deliver(struct lif *s, int n, const struct lif_spikes *all) {
+static void deliver(struct lif_engine *s, int n, const struct lif_spikes *all) {
   if (all->n > s->sent_room) {
     gpu_free(s->row_sent);
     s->sent_room = all->n + all->n / 2;
@@ -189,7 +191,7 @@ static void deliver(struct lif *s, int n, const struct lif_spikes *all) {
 }
 
 /* Rows that are read from host memory have no road of their own. */
-static bool join(struct lif *s, const struct comm *comm, const gidx *first_of_rank) {
+static bool join(struct lif_engine *s, const struct comm *comm, const gidx *first_of_rank) {
   int64_t fits[2] = {s->leg_steps, !s->net->on_host};
   comm_min_i64(comm, fits, 2);
   s->leg_steps = (int)fits[0];

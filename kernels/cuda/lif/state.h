@@ -26,14 +26,14 @@ struct lif_leg {
   cudaEvent_t done;
 };
 
-struct lif {
+struct lif_engine {
   struct lif_device d;
   struct lif_verdict *verdict; /* device */
   const struct lif_net *net;
   int64_t step;
   int n_trials; /* that were opened; d.n_trials still run */
   int n_blocks, leg_steps;
-  struct lif_leg leg[LIF_LEGS];
+  struct lif_leg leg[LIF_LAUNCHES];
   cudaStream_t copies;
   uint32_t *row_sent; /* of deliver, on the device */
   int64_t sent_room;
@@ -47,15 +47,17 @@ struct lif {
 
 /* Edges, ids, mutes, stimuli; the device's copy of them is freed by lif_inputs_free. EXIT_DEVICE
  * when host memory cannot be pinned. Local. */
-struct status lif_inputs_init(struct lif *s, const struct lif_stimulus *stimulus, int n_stimuli);
-void lif_inputs_free(struct lif *s);
+struct status lif_inputs_init(struct lif_engine *s, const struct lif_stimulus *stimulus,
+                              int n_stimuli);
+void lif_inputs_free(struct lif_engine *s);
 
-void lif_legs_init(struct lif *s);
-void lif_legs_free(struct lif *s);
+void lif_legs_init(struct lif_engine *s);
+void lif_legs_free(struct lif_engine *s);
 
 /* As the entries of struct lif_backend and lif_together. */
-int64_t lif_legs_run(struct lif *s, int n_trials, int64_t n, struct lif_spikes *mine,
+int64_t lif_legs_run(struct lif_engine *s, int n_trials, int64_t n, struct lif_spikes *mine,
                      struct lif_tally *tally, struct lif_fault *fault, int *faulty);
-void lif_legs_integrate(struct lif *s, int n, struct lif_spikes *mine, struct lif_fault *fault);
+void lif_legs_integrate(struct lif_engine *s, int n, struct lif_spikes *mine,
+                        struct lif_fault *fault);
 
 #endif

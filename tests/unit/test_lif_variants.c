@@ -1,6 +1,6 @@
 /* ranks: 1 2 4 7 */
 /* seconds: 240 */
-/* One lively network, run in every way that must not matter: ranks, threads, loops, row
+/* One lively network, run in every variant that must not matter: ranks, threads, loops, row
  * order, batch lengths, width of the sums, cut and continued. All against the plain loop on
  * one rank, step by step. */
 #include "lif_case.h"
@@ -47,17 +47,17 @@ static int drive(const struct lif_net *net, struct lif_stimulus *stimulus) {
 }
 
 /* A run of n_steps from zeros, batches of at most `most` steps; `wide` forces 64-bit sums; driven
- * or left to itself after a kick. */
-static struct trail run_once(const struct comm *comm, const struct way *way, int64_t n_steps,
-                             int64_t most, bool wide, bool driven) {
-  struct place p;
+ * or left to itself after a pulse. */
+static struct trail run_once(const struct comm *comm, const struct variant *variant,
+                             int64_t n_steps, int64_t most, bool wide, bool driven) {
+  struct test_net p;
   struct lif_stimulus stimulus[3];
   struct trail trail = {0};
-  place_init(&p, comm, &edges, way);
+  test_net_init(&p, comm, &edges, variant);
   p.net.wide |= wide;
   int n_stimuli = drive(&p.net, stimulus);
   struct lif_run *run =
-      open_run(&p, comm, way, &params, stimulus + (driven ? 0 : 1), driven ? 3 : 2, 99);
+      open_run(&p, comm, variant, &params, stimulus + (driven ? 0 : 1), driven ? 3 : 2, 99);
   while (run->step < n_steps) {
     struct lif_batch batch;
     const int64_t left = n_steps - run->step;
@@ -68,7 +68,7 @@ static struct trail run_once(const struct comm *comm, const struct way *way, int
   trail_state(&trail, run);
   trail_sum(&trail, comm);
   CHECK_EQ(trail.events, DEGREE * trail.spikes);
-  lif_close(run), place_free(&p);
+  lif_close(run), test_net_free(&p);
   while (n_stimuli--) lif_stimulus_free(&stimulus[n_stimuli]);
   return trail;
 }
@@ -76,7 +76,7 @@ static struct trail run_once(const struct comm *comm, const struct way *way, int
 /* The plain loop on one rank, one step at a time; all ranks learn what came out. */
 static struct trail reference(int64_t n_steps, bool driven) {
   struct comm alone = comm_split(&world, world.rank, 0);
-  const struct way plain = {.backend = &lif_plain, .threads = 1};
+  const struct variant plain = {.backend = &lif_plain, .threads = 1};
   struct trail trail = {0};
   if (world.rank == 0) trail = run_once(&alone, &plain, n_steps, 1, false, driven);
   comm_share(&world, &trail, sizeof trail, 0);
@@ -91,32 +91,32 @@ static void check_trail(const struct trail *got, const struct trail *wanted) {
 }
 
 static void test_ways(void) {
-  struct way ways[8];
-  const int n = all_ways(ways);
+  struct variant variants[8];
+  const int n = all_variants(variants);
   const struct trail wanted = reference(SHORT_RUN, true);
   CHECK(wanted.spikes > SHORT_RUN * (N / 100) && wanted.spikes < SHORT_RUN * (N / 5));
   for (int i = 0; i < n; i++)
     for (int64_t most = 1; most <= LOW_DELAY; most++) {
-      const struct trail got = run_once(&world, &ways[i], SHORT_RUN, most, most == 2, true);
+      const struct trail got = run_once(&world, &variants[i], SHORT_RUN, most, most == 2, true);
       check_trail(&got, &wanted);
     }
 }
 
 static void test_long_run(void) {
   const struct trail wanted = reference(LONG_RUN, true);
-  const struct way way = {
+  const struct variant variant = {
       .backend = backend_cpu.lif, .threads = world.size > 1 ? 1 : 2, .permuted = true};
-  const struct trail got = run_once(&world, &way, LONG_RUN, LOW_DELAY, false, true);
+  const struct trail got = run_once(&world, &variant, LONG_RUN, LOW_DELAY, false, true);
   check_trail(&got, &wanted);
 }
 
 /* The same run again and again: equal each time. */
 static void test_repeats(void) {
-  const struct way way = {.backend = backend_cpu.lif, .threads = 3};
-  const struct trail wanted = run_once(&world, &way, SHORT_RUN / 3, LOW_DELAY, false, false);
+  const struct variant variant = {.backend = backend_cpu.lif, .threads = 3};
+  const struct trail wanted = run_once(&world, &variant, SHORT_RUN / 3, LOW_DELAY, false, false);
   CHECK(wanted.spikes > 0);
   for (int i = 0; i < 20; i++) {
-    const struct trail got = run_once(&world, &way, SHORT_RUN / 3, LOW_DELAY, false, false);
+    const struct trail got = run_once(&world, &variant, SHORT_RUN / 3, LOW_DELAY, false, false);
     check_trail(&got, &wanted);
   }
 }
@@ -131,7 +131,7 @@ static void run_to(struct lif_run *run, int64_t step, struct trail *trail) {
   }
 }
 
-/* Whole state by node id into the run of another way. */
+/* Whole state by node id into a run of another variant. */
 static void carry_over(const struct lif_run *from, struct lif_run *to) {
   struct whole_state w;
   struct lif_state state;
@@ -150,17 +150,17 @@ static void carry_over(const struct lif_run *from, struct lif_run *to) {
   lif_state_free(&state), whole_free(&w);
 }
 
-static void check_cut(int64_t cut, int64_t n_steps, const struct way *before,
-                      const struct way *after, const struct trail *wanted) {
-  struct place p[2];
+static void check_cut(int64_t cut, int64_t n_steps, const struct variant *before,
+                      const struct variant *after, const struct trail *wanted) {
+  struct test_net p[2];
   struct lif_stimulus stimulus[2][3];
   struct lif_run *run[2];
   struct trail trail = {0};
-  const struct way *way[] = {before, after};
+  const struct variant *variant[] = {before, after};
   for (int i = 0; i < 2; i++) {
-    place_init(&p[i], &world, &edges, way[i]);
+    test_net_init(&p[i], &world, &edges, variant[i]);
     const int n_stimuli = drive(&p[i].net, stimulus[i]);
-    run[i] = open_run(&p[i], &world, way[i], &params, stimulus[i], n_stimuli, 99);
+    run[i] = open_run(&p[i], &world, variant[i], &params, stimulus[i], n_stimuli, 99);
   }
   run_to(run[0], cut, &trail);
   carry_over(run[0], run[1]);
@@ -170,18 +170,18 @@ static void check_cut(int64_t cut, int64_t n_steps, const struct way *before,
   check_trail(&trail, wanted);
   for (int i = 0; i < 2; i++) {
     for (int k = 0; k < 3; k++) lif_stimulus_free(&stimulus[i][k]);
-    lif_close(run[i]), place_free(&p[i]);
+    lif_close(run[i]), test_net_free(&p[i]);
   }
 }
 
 /* For every cut within one delay length. */
 static void test_cuts(void) {
   enum { STEPS = 70, FROM = 40 };
-  struct way ways[8];
-  const int n = all_ways(ways);
+  struct variant variants[8];
+  const int n = all_variants(variants);
   const struct trail wanted = reference(STEPS, true);
   for (int i = 0; i <= HIGH_DELAY; i++)
-    check_cut(FROM + i, STEPS, &ways[i % n], &ways[(i + 1 + i / n) % n], &wanted);
+    check_cut(FROM + i, STEPS, &variants[i % n], &variants[(i + 1 + i / n) % n], &wanted);
 }
 
 int main(int argc, char **argv) {
