@@ -81,10 +81,28 @@ static bool usable(void) {
          __builtin_cpu_supports("fma");
 }
 
+/* Up to 8 columns fill half a vector: AVX2's are as wide as that, their loads never cross a cache
+ * line, and their bits are the same. */
+extern const struct recur_isa recur_avx2;
+enum { HALF = LANES / 2 };
+
+static void forward(const struct recur_window *w, int k, enum recur_pass pass, lidx first,
+                    lidx last) {
+  (w->batch > HALF ? forward_rows : recur_avx2.forward)(w, k, pass, first, last);
+}
+
+static void elementwise(const struct recur_window *w, int k, lidx first, lidx last) {
+  (w->batch > HALF ? elementwise_rows : recur_avx2.elementwise)(w, k, first, last);
+}
+
+static void transposed(const struct recur_window *w, int k, lidx first, lidx last) {
+  (w->batch > HALF ? transposed_rows : recur_avx2.transposed)(w, k, first, last);
+}
+
 const struct recur_isa recur_avx512 = {.name = "avx512",
                                        .usable = usable,
-                                       .forward = forward_rows,
-                                       .elementwise = elementwise_rows,
-                                       .transposed = transposed_rows,
+                                       .forward = forward,
+                                       .elementwise = elementwise,
+                                       .transposed = transposed,
                                        .gauge_flops = gauge_flops,
                                        .gauge_gather = gauge_gather};
