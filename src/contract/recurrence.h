@@ -42,7 +42,7 @@ struct recur_net {
       want_gradient; /* else only two states are kept and the backward entries must not be called */
 };
 
-enum recur_way { RECUR_THERE, RECUR_BACK, RECUR_WAYS };
+enum recur_direction { RECUR_FORWARD, RECUR_BACKWARD, RECUR_DIRECTIONS };
 
 struct recur; /* the backend's state for one network and shape */
 
@@ -97,8 +97,8 @@ struct recur_backend {
    * can be recorded, messages included, and replayed without the host. replay: true when that did
    * the whole pass; else the caller makes the pass step by step and ends it with recorded. A
    * backend without recordings returns false and does nothing. */
-  bool (*replay)(struct recur *state, enum recur_way way);
-  void (*recorded)(struct recur *state, enum recur_way way);
+  bool (*replay)(struct recur *state, enum recur_direction direction);
+  void (*recorded)(struct recur *state, enum recur_direction direction);
 
   /* The whole window at once; only where n_halo = 0. May be one persistent kernel. */
   void (*window_forward)(struct recur *state);

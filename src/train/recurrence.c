@@ -3,12 +3,14 @@
 #include "contract/transport.h"
 #include "core/watchdog.h"
 
-static bool replayed(const struct recurrence *r, const struct comm *comm, enum recur_way way) {
-  return comm->via->queues && r->backend->replay(r->state, way);
+static bool replayed(const struct recurrence *r, const struct comm *comm,
+                     enum recur_direction direction) {
+  return comm->via->queues && r->backend->replay(r->state, direction);
 }
 
-static void recorded(const struct recurrence *r, const struct comm *comm, enum recur_way way) {
-  if (comm->via->queues) r->backend->recorded(r->state, way);
+static void recorded(const struct recurrence *r, const struct comm *comm,
+                     enum recur_direction direction) {
+  if (comm->via->queues) r->backend->recorded(r->state, direction);
 }
 
 void recurrence_say_exchange(const struct graph *graph, const struct comm *comm) {
@@ -29,7 +31,7 @@ void recurrence_forward(const struct recurrence *r, const struct comm *comm) {
     be->window_forward(r->state);
     return;
   }
-  if (replayed(r, comm, RECUR_THERE)) return;
+  if (replayed(r, comm, RECUR_FORWARD)) return;
   be->forward_begin(r->state);
   for (int k = 0; k < r->shape.steps * r->shape.microsteps; k++) {
     comm->via->exchange_begin(comm, &r->graph->halo, be->state(r->state, k), r->graph->n_own,
@@ -39,7 +41,7 @@ void recurrence_forward(const struct recurrence *r, const struct comm *comm) {
     be->forward_far(r->state, k); /* adds the rest, then drive, tanh, leak */
     pulse("the forward pass");
   }
-  recorded(r, comm, RECUR_THERE);
+  recorded(r, comm, RECUR_FORWARD);
 }
 
 void recurrence_backward(const struct recurrence *r, const struct comm *comm) {
@@ -49,7 +51,7 @@ void recurrence_backward(const struct recurrence *r, const struct comm *comm) {
     be->window_backward(r->state);
     return;
   }
-  if (replayed(r, comm, RECUR_BACK)) return;
+  if (replayed(r, comm, RECUR_BACKWARD)) return;
   be->backward_begin(r->state);
   for (int k = r->shape.steps * r->shape.microsteps - 1; k >= 0; k--) {
     float *gradient = be->d_state(r->state);
@@ -60,5 +62,5 @@ void recurrence_backward(const struct recurrence *r, const struct comm *comm) {
     pulse("the backward pass");
   }
   be->backward_end(r->state);
-  recorded(r, comm, RECUR_BACK);
+  recorded(r, comm, RECUR_BACKWARD);
 }

@@ -181,13 +181,13 @@ static float *state_k(struct recur *r, int k) {
   return recur_state(&r->window, k);
 }
 
-static bool replay(struct recur *r, enum recur_way way) {
-  (void)r, (void)way;
+static bool replay(struct recur *r, enum recur_direction direction) {
+  (void)r, (void)direction;
   return false;
 }
 
-static void recorded(struct recur *r, enum recur_way way) {
-  (void)r, (void)way;
+static void recorded(struct recur *r, enum recur_direction direction) {
+  (void)r, (void)direction;
 }
 
 static void forward_begin(struct recur *r) {

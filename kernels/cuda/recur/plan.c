@@ -4,14 +4,14 @@
 enum { MOST_CHUNK = 256, BUSY_THREADS = 1024, LANE_CHUNK = 16 };
 
 int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape,
-                enum recur_pass pass) {
-  const int least = pass == RECUR_FORWARD ? 48 : 64;
+                enum recur_direction direction) {
+  const int least = direction == RECUR_FORWARD ? 48 : 64;
   const eidx groups = (eidx)processors * BUSY_THREADS / shape.lanes;
   int chunk = least < LANE_CHUNK * shape.lanes ? least : LANE_CHUNK * shape.lanes;
   while (chunk < MOST_CHUNK && 4 * chunk * groups <= n_edges)
     chunk = chunk * 2 < MOST_CHUNK ? chunk * 2 : MOST_CHUNK;
   if (n_edges <= RECUR_SMALL || shape.round != RECUR_PAD) return chunk;
-  return chunk * (shape.lines && pass == RECUR_FORWARD ? 4 : 2);
+  return chunk * (shape.lines && direction == RECUR_FORWARD ? 4 : 2);
 }
 
 struct bin {

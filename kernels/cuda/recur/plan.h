@@ -3,6 +3,7 @@
 #define FASCICLE_RECUR_PLAN_H
 
 #include "device.h"
+#include "contract/recurrence.h"
 #include "core/types.h"
 
 /* Work items for rows first .. first + n_rows - 1, of ptr[row + 1] - ptr[row] edges that stand from
@@ -17,8 +18,7 @@ enum { RECUR_SMALL = 2500000 }; /* edges: up to so many leave multiprocessors wa
 /* Edges per group: few where the graph is small, so that all multiprocessors are busy, and fewer
  * with one or two lanes; more where it is large, and then twice or four times as many where a round
  * has 16 edges. Measured, see VERSIONS.md. */
-enum recur_pass { RECUR_FORWARD, RECUR_BACKWARD };
 int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape,
-                enum recur_pass pass);
+                enum recur_direction direction);
 
 #endif

@@ -11,10 +11,10 @@
 struct recur {
   struct recur_device d;
   bool want_gradient, persistent;
-  struct persist_device persist;     /* where `persistent`: whole windows go this way */
-  cudaGraphExec_t forward, backward; /* NULL until first used */
-  cudaGraphExec_t split[RECUR_WAYS]; /* passes over a split window, messages included */
-  int split_made[RECUR_WAYS];        /* how many were made step by step */
+  struct persist_device persist;           /* where `persistent`: whole windows go this way */
+  cudaGraphExec_t forward, backward;       /* NULL until first used */
+  cudaGraphExec_t split[RECUR_DIRECTIONS]; /* passes over a split window, messages included */
+  int split_made[RECUR_DIRECTIONS];        /* how many were made step by step */
 };
 
 /* ---- memory ---- */
@@ -108,8 +108,8 @@ static void close(struct recur *r) {
   struct recur_device *d = &r->d;
   if (r->forward) CHECK_CUDA(cudaGraphExecDestroy(r->forward));
   if (r->backward) CHECK_CUDA(cudaGraphExecDestroy(r->backward));
-  for (int way = 0; way < RECUR_WAYS; way++)
-    if (r->split[way]) CHECK_CUDA(cudaGraphExecDestroy(r->split[way]));
+  for (int direction = 0; direction < RECUR_DIRECTIONS; direction++)
+    if (r->split[direction]) CHECK_CUDA(cudaGraphExecDestroy(r->split[direction]));
   recur_tables_free(d), persist_close(&r->persist);
   gpu_free(d->value), gpu_free(d->in_value), gpu_free(d->d_value);
   gpu_free(d->out_value), gpu_free(d->out_gradient);
@@ -209,19 +209,19 @@ static void backward_end(struct recur *r) {
 
 /* The first pass runs as it is made, so that the transport can set up its connections; the second
  * is recorded, the rest are replays. */
-static bool replay(struct recur *r, enum recur_way way) {
-  if (r->split[way]) {
-    gpu_replay(r->split[way]);
+static bool replay(struct recur *r, enum recur_direction direction) {
+  if (r->split[direction]) {
+    gpu_replay(r->split[direction]);
     return true;
   }
-  if (r->split_made[way]++ == 1) gpu_capture_begin();
+  if (r->split_made[direction]++ == 1) gpu_capture_begin();
   return false;
 }
 
-static void recorded(struct recur *r, enum recur_way way) {
-  if (r->split_made[way] != 2) return;
-  r->split[way] = gpu_capture_end();
-  gpu_replay(r->split[way]);
+static void recorded(struct recur *r, enum recur_direction direction) {
+  if (r->split_made[direction] != 2) return;
+  r->split[direction] = gpu_capture_end();
+  gpu_replay(r->split[direction]);
 }
 
 /* ---- the whole window ---- */
