@@ -1,7 +1,7 @@
 #include "train_step.h"
 #include "core/log.h"
 #include "core/mem.h"
-#include "train/optim.h"
+#include "train/step.h"
 #include "core/rng.h"
 #include "train/config.h"
 #include "core/watchdog.h"
@@ -38,13 +38,13 @@ static void fill_parameters(struct rnn *rnn) {
 static void one_step(struct rnn *rnn, const int32_t *token, int64_t step) {
   const struct optim_config optim = train_config_defaults().optimizer;
   pulse("bench recurrence");
-  rnn_cold(rnn);
-  rnn_forward(rnn, token);
-  rnn_loss(rnn, token, 1.0 / ((double)rnn->shape.batch * rnn->shape.steps));
-  rnn_backward(rnn);
-  optim_norm(rnn);
-  optim_update(rnn, &optim, step, 1);
-  rnn->backend->model->figures_note(rnn->model);
+  const struct train_step one = {.token = token,
+                                 .target = token,
+                                 .batch = rnn->shape.batch,
+                                 .step = step,
+                                 .last_step = 1,
+                                 .optimizer = &optim};
+  train_step_queue(rnn, &one);
   if (step > 0) rnn->backend->model->figures(rnn->model);
 }
 

@@ -57,16 +57,10 @@ void share_load(struct connectome_file *file, gidx first, gidx last, struct shar
   share->first_edge = share->row_ptr[0];
   for (gidx i = 0; i <= n; i++) share->row_ptr[i] -= share->first_edge;
   share->n_edges = share->row_ptr[n];
-  const int64_t n_nodes = connectome_facts(file)->n_nodes;
-  uint32_t *node_of_row = NEW(uint32_t, n_nodes);
-  connectome_node_of_row(file, node_of_row);
-  share->node = NEW(uint32_t, n);
-  for (gidx i = 0; i < n; i++) share->node[i] = node_of_row[first + i];
-  mem_free(node_of_row);
 }
 
 void share_free(struct share *share) {
-  mem_free(share->row_ptr), mem_free(share->node);
+  mem_free(share->row_ptr);
   *share = (struct share){0};
 }
 

@@ -15,14 +15,13 @@ void load_split(const struct comm *comm, struct connectome_file *file, int parts
  * the provenance; false for graphs that do not say. Local. */
 bool load_is_unsigned(struct connectome_file *file);
 
-/* Where a rank's share lies in the file, and which neurons its rows are. */
+/* Where a rank's share lies in the file. */
 struct share {
   gidx first; /* rows [first, first + n_own) */
   lidx n_own;
   eidx first_edge,
-      n_edges;    /* the run of edges: the range for connectome_counts, _impulses, _delays */
-  eidx *row_ptr;  /* [n_own + 1] offsets into the run, row_ptr[0] = 0 */
-  uint32_t *node; /* [n_own] node id of each own row */
+      n_edges;   /* the run of edges: the range for connectome_counts, _impulses, _delays */
+  eidx *row_ptr; /* [n_own + 1] offsets into the run, row_ptr[0] = 0 */
 };
 
 /* Local: the share of rows [first, last). Free with share_free. */

@@ -1,7 +1,7 @@
 #include "held_out.h"
 #include "core/log.h"
 #include "core/mem.h"
-#include "optim.h"
+#include "step.h"
 #include "train.h"
 #include "core/watchdog.h"
 
@@ -22,14 +22,14 @@ static void queue_step(struct training *t) {
   const struct train_config *c = &t->config;
   corpus_windows(&t->corpus, c, t->queued, t->first_sample, t->rnn.shape.batch, t->token,
                  t->target);
-  if (!c->carry_state) rnn_cold(&t->rnn);
-  rnn_forward(&t->rnn, t->token);
-  rnn_loss(&t->rnn, t->target, 1.0 / (double)(c->batch * c->steps_per_window));
-  rnn_backward(&t->rnn);
-  optim_norm(&t->rnn);
-  optim_update(&t->rnn, &c->optimizer, t->queued, c->train_steps);
-  if (c->carry_state) rnn_carry(&t->rnn);
-  t->rnn.backend->model->figures_note(t->rnn.model);
+  const struct train_step step = {.token = t->token,
+                                  .target = t->target,
+                                  .batch = c->batch,
+                                  .step = t->queued,
+                                  .last_step = c->train_steps,
+                                  .optimizer = &c->optimizer,
+                                  .carry_state = c->carry_state};
+  train_step_queue(&t->rnn, &step);
   t->queued++;
 }
 

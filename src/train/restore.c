@@ -81,11 +81,16 @@ static int by_from(const void *a, const void *b) {
   return (x->from > y->from) - (x->from < y->from);
 }
 
+/* The row in the checkpoint of our own row i. */
+static int64_t row_before(const struct places *p, lidx i) {
+  return p->row_of_node[network_node(p->rnn->network, i)];
+}
+
 static struct run *edge_runs(const struct places *p, int64_t *n) {
   const struct share *share = &p->rnn->network->share;
   struct run *run = NEW(struct run, share->n_own);
   for (lidx i = 0; i < share->n_own; i++)
-    run[i] = (struct run){p->edge_of_row[p->row_of_node[share->node[i]]],
+    run[i] = (struct run){p->edge_of_row[row_before(p, i)],
                           share->row_ptr[i + 1] - share->row_ptr[i], share->row_ptr[i]};
   *n = share->n_own;
   return run;
@@ -94,8 +99,7 @@ static struct run *edge_runs(const struct places *p, int64_t *n) {
 static struct run *node_runs(const struct places *p, int64_t *n) {
   const struct share *share = &p->rnn->network->share;
   struct run *run = NEW(struct run, share->n_own);
-  for (lidx i = 0; i < share->n_own; i++)
-    run[i] = (struct run){p->row_of_node[share->node[i]], 1, i};
+  for (lidx i = 0; i < share->n_own; i++) run[i] = (struct run){row_before(p, i), 1, i};
   *n = share->n_own;
   return run;
 }
