@@ -247,6 +247,22 @@ static struct status check_model(const struct simulation *sim) {
                  kind->name, sim->job.backend->name);
 }
 
+/* V -= V >> k leaves 0 .. 2^k - 1 as they are: the smallest shift decides where a leak ends. */
+static void say_leak(const struct simulation *sim) {
+  const struct lif_params *p = &sim->config.params;
+  const int64_t range = (int64_t)p->threshold - p->reset;
+  int least = 31;
+  for (int k = 0; k < p->n_shifts; k++) least = p->shift[k] < least ? p->shift[k] : least;
+  const int64_t rest = ((int64_t)1 << least) - 1;
+  if (p->model || !p->n_shifts || range <= 0 || 100 * rest <= range) return;
+  log_line(
+      "the leak ends at %lld, as V >> %d is then 0; threshold - reset is %lld: for a leak that "
+      "goes on to below 1 %% of that, multiply weights (convert --scale), potentials and "
+      "stimuli by %lld%s",
+      (long long)rest, least, (long long)range, (long long)((100 * rest + range - 1) / range),
+      least == 31 ? ", or give \"decay_shifts\": [] for no leak" : "");
+}
+
 static struct status set_up(struct comm *world, struct simulation *sim) {
   TRY(job_start(world, &sim->job));
   TRY(job_config(world, &sim->job, &sim->json));
@@ -265,6 +281,7 @@ static struct status set_up(struct comm *world, struct simulation *sim) {
     log_warning("%s: every edge is excitatory: nothing gave signs when it was converted "
                 "(convert --transmitters FILE, or weights below 0)",
                 sim->graph);
+  say_leak(sim);
   load_net(sim);
   make_stimuli(sim);
   return fine();
@@ -303,6 +320,9 @@ static void say_result(const struct simulation *sim, int64_t trial, const struct
              (long long)r->trace.n_spikes, (long long)sim->config.spikes.n);
   log_line("%s: %lld spikes in %.6g s of simulated time, %.4g Hz a neuron%s", path,
            (long long)r->trace.n_fired, seconds, rate, recorded);
+  const double factor =
+      r->seconds > 0 ? (double)r->made * sim->config.dt_ms / 1000 / r->seconds : 0;
+  log_line("%.3g times as fast as real time", factor);
   if (!sim->job.json) return;
   json_t *facts = json_pack(
       "{s:s, s:I, s:I, s:I, s:I, s:f, s:s, s:f, s:f, s:f, s:I}", "spikes_file", path, "trial",
@@ -311,6 +331,7 @@ static void say_result(const struct simulation *sim, int64_t trial, const struct
       r->trace.spikes_digest, "seconds", r->seconds, "steps_per_second",
       r->seconds > 0 ? (double)r->made / r->seconds : 0, "events_per_second",
       r->seconds > 0 ? (double)r->events / r->seconds : 0, "peak_bytes", (json_int_t)mem_peak());
+  json_object_set_new(facts, "real_time_factor", json_real(factor));
   json_print(facts);
   json_decref(facts);
 }

@@ -170,7 +170,8 @@ static void write_line(struct trial *t) {
                                   (json_int_t)sums[0], "events", (json_int_t)sums[1], "rate_hz",
                                   rate, "steps_per_second", ratio((double)n_steps, wall),
                                   "events_per_second", speed));
-  snprintf(t->shown, sizeof t->shown, "%.3g Hz  %.3g events/s", rate, speed);
+  snprintf(t->shown, sizeof t->shown, "%.3g Hz  %.3g events/s  %.3g x real time", rate, speed,
+           ratio(simulated, wall));
   t->all_events += sums[1];
   t->line_step = step, t->line_time = now, t->spikes = t->events = 0;
 }

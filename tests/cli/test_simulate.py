@@ -180,6 +180,18 @@ def test_overflow():
     check(len(said) == 1 and "1060" in said.pop(), "one message with the body id:", said)
 
 
+def test_leak_is_said():
+    """Where the leak ends above 1 % of the range, and the scale that cures it; the real-time factor in the result."""
+    graph = random_net(10, 20, (1, 1), seed=3).write("leak")
+    for shifts, threshold, said in (([4], 400, "stimuli by 4\n"), ([4], 1600, None), ([], 400, None),
+                                    ([6, 3], 70, "the leak ends at 7,"), ([31], 400, "[] for no leak")):
+        config = write_json("leak.json", {"threshold": threshold, "decay_shifts": shifts})
+        code, facts, errors = run("simulate", graph, "--config", config, "--steps", 20, "--output", path("leak_run"),
+                                  "--force", "--json")
+        check(code == 0 and ("leak ends" in errors) == (said is not None) and (said or "") in errors, shifts, errors)
+        check(json.loads(facts)["real_time_factor"] > 0, facts)
+
+
 def wrong(code, text, *words, n=1):
     got, out, err = run(*words, n=n)
     check(got == code, f"{words}: {got}, not {code}: {err}")
