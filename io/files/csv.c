@@ -1,3 +1,4 @@
+/* Writes CSV fields, and tables that appear whole or not at all. */
 #include "csv.h"
 
 #include <errno.h>

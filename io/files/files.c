@@ -208,6 +208,7 @@ struct status file_sync(const char *path) {
 }
 
 struct status file_publish(const char *tmp, const char *path) {
+  ASSERT(strcmp(tmp, path));
   char folder[FILE_PATH];
   folder_of(path, folder);
   struct status s = file_sync(tmp);

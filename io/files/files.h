@@ -1,5 +1,5 @@
 /* Files that appear whole or not at all: written as PATH.tmp, synced, renamed, the folder synced.
- * Local: one rank does this and the others hear of it through agree(). */
+ * Local: one rank does this, and the others learn of it through agree(). */
 #ifndef FASCICLE_FILES_H
 #define FASCICLE_FILES_H
 
@@ -21,8 +21,8 @@ struct status file_not_input(const char *output, const char *input);
 /* PATH.tmp, or EXIT_OUTPUT when the name gets too long. For the locked folder of a run. */
 struct status file_tmp_name(const char *path, char tmp[FILE_PATH]);
 
-/* PATH.HOST-PID.tmp: for files that two programs may make at a time; the last one to finish stands,
- * whole. What killed processes of this host left under such names is removed first. */
+/* PATH.HOST-PID.tmp: for files that two programs may make at once; that of the last one to finish
+ * stays, whole. What killed processes of this host left under such names is removed first. */
 struct status file_tmp_own(const char *path, char tmp[FILE_PATH]);
 
 /* PATH, a file or a folder, is to go should this process end before its time, as the names of

@@ -1,3 +1,4 @@
+/* Frees a graph in memory; names its datasets, and digests its edges. */
 #include "inside.h"
 #include "core/mem.h"
 

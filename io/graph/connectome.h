@@ -127,7 +127,7 @@ void connectome_out_ptr(struct connectome_file *file, gidx first, int64_t n, eid
 void connectome_out(struct connectome_file *file, eidx first, eidx n, struct lif_edge *edge);
 /* Where its edges stand, for readers of their own: the byte at which the array of struct lif_edge
  * (target: the row in the whole graph) begins, and a descriptor to close. The values are those of
- * the file: whoever uses them checks them. */
+ * the file: their user checks them. */
 int64_t connectome_out_place(struct connectome_file *file, int *descriptor);
 const char *connectome_path(const struct connectome_file *file);
 void connectome_body_ids(struct connectome_file *file, gidx first, int64_t n, uint64_t *body_id);

@@ -20,6 +20,7 @@ bool h5_is_fixed_text(hid_t type) {
 
 static void put_attribute(struct h5_file *file, const char *at, const char *name, hid_t stored,
                           hid_t memory, int n, const void *values) {
+  ASSERT(file->writing && n >= 1);
   const hsize_t dims = (hsize_t)n;
   const hid_t space =
       CHECK_H5(file, name, n == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &dims, NULL));
@@ -49,6 +50,7 @@ void h5_put_choice(struct h5_file *file, const char *at, const char *name, int n
                    const char *const *word, int chosen) {
   const hid_t type = CHECK_H5(file, name, H5Tenum_create(H5T_STD_U8LE));
   const hid_t space = CHECK_H5(file, name, H5Screate(H5S_SCALAR));
+  ASSERT(n <= UINT8_MAX && chosen >= 0 && chosen < n);
   for (uint8_t i = 0; i < n; i++) CHECK_H5(file, name, H5Tenum_insert(type, word[i], &i));
   const hid_t attribute = CHECK_H5(
       file, name,

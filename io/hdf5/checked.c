@@ -62,6 +62,7 @@ static void read_piece(const struct h5_set *set, uint32_t sum, int64_t first, in
 void h5_read_checked(const struct h5_set *set, const uint32_t *sums, int64_t first, int64_t n,
                      void *data) {
   const struct h5_shape *shape = &set->shape;
+  ASSERT(sums && n > 0 && first >= 0 && first <= shape->n - n);
   const int64_t rows = h5_piece_rows((int)shape->width);
   const int64_t row = shape->width * (int64_t)ftype_bytes(shape->type);
 #pragma omp parallel

@@ -113,6 +113,8 @@ static struct status make_file(const char *tmp, const char *kind, const char *me
 static uint64_t *checksums(const struct comm *comm, const struct field *fields, int n) {
   uint64_t *sums = NEW(uint64_t, n);
   for (int i = 0; i < n; i++) {
+    ASSERT(fields[i].type != F_OTHER && fields[i].width >= 1 && fields[i].n_local >= 0);
+    ASSERT(fields[i].n_local == 0 || fields[i].first + fields[i].n_local <= fields[i].n_global);
     const struct field *f = &fields[i];
     sums[i] = sum_over(comm, checksum(f->data, f->type, f->first, f->n_local, f->width));
   }

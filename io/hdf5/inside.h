@@ -17,7 +17,7 @@
 
 #include <hdf5.h>
 
-/* Wraps a call on an open file: a negative result is fatal, else it is yielded.
+/* Wraps a call on an open file: a negative result is fatal, any other is returned.
  * `what`: the object's path. */
 int64_t h5_check_at(const char *source, int line, const struct h5_file *file, const char *what,
                     int64_t result);

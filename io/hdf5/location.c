@@ -7,7 +7,7 @@ static int descriptor_of(const struct h5_file *file, const char *path) {
   return *(int *)handle;
 }
 
-/* A page past the end of the file would kill whoever touches it. */
+/* A page past the end of the file would kill a process that touches it. */
 static bool lies_outside(const struct h5_file *file, const char *path, haddr_t offset,
                          int64_t bytes) {
   hsize_t size;

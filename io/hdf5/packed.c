@@ -58,6 +58,8 @@ void h5_put_packed(struct h5_file *file, const char *path, int64_t first, int64_
                 rows = shape->n < piece ? shape->n : piece;
   const size_t element = ftype_bytes(shape->type);
   const int64_t row_bytes = shape->width * (int64_t)element, bytes = rows * row_bytes;
+  ASSERT(first % piece == 0 && first >= 0 && first <= shape->n - n);
+  ASSERT(n % piece == 0 || first + n == shape->n); /* only the last chunk is padded */
   const int64_t n_chunks = n > 0 ? (n + rows - 1) / rows : 0;
   watchdog_pause("HDF5 write");
 #pragma omp parallel
@@ -126,6 +128,7 @@ static int64_t fetch(const struct h5_set *set, int64_t row, hsize_t most, struct
 
 void h5_read_packed(const struct h5_set *set, enum ftype type, int64_t chunk_rows, int64_t first,
                     int64_t n, void *data) {
+  ASSERT(n > 0 && first >= 0 && first <= set->shape.n - n && chunk_rows > 0);
   const size_t element = ftype_bytes(type);
   const int64_t items = chunk_rows * set->shape.width, row = set->shape.width * (int64_t)element;
   const int64_t bytes = chunk_rows * row;

@@ -11,6 +11,7 @@ static hid_t with_groups(const struct h5_file *file, const char *path) {
 
 hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_t n, int width,
                       hid_t layout) {
+  ASSERT(file->writing && n >= 0 && width >= 1);
   const hsize_t dims[2] = {(hsize_t)n, (hsize_t)width};
   const hid_t space = CHECK_H5(file, path, H5Screate_simple(width > 1 ? 2 : 1, dims, NULL));
   const hid_t links = with_groups(file, path);
@@ -118,6 +119,7 @@ void h5_write_constant(struct h5_file *file, const char *path, enum ftype type, 
 void h5_read_plain(const struct h5_set *set, enum ftype type, int64_t first, int64_t n,
                    void *data) {
   struct h5_file *file = set->file;
+  ASSERT(n > 0 && first >= 0 && first <= set->shape.n - n);
   const hid_t space = CHECK_H5(file, set->path, H5Dget_space(set->id));
   hsize_t start[H5S_MAX_RANK] = {(hsize_t)first}, count[H5S_MAX_RANK];
   CHECK_H5(file, set->path, H5Sget_simple_extent_dims(space, count, NULL));

@@ -1,3 +1,4 @@
+/* Writes and reads spike files: segments of a run, and merged ones. */
 #include "inside.h"
 #include "io/files/files.h"
 #include "core/mem.h"

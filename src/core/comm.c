@@ -118,6 +118,7 @@ void comm_barrier(const struct comm *comm) {
 }
 
 void comm_share(const struct comm *comm, void *data, int64_t bytes, int root) {
+  ASSERT(bytes >= 0 && root >= 0 && root < comm->size);
   for (int64_t at = 0; at < bytes; at += CHUNK) {
     int n = (int)(bytes - at < CHUNK ? bytes - at : CHUNK);
     CHECK_MPI(MPI_Bcast((char *)data + at, n, MPI_BYTE, root, comm->mpi));
@@ -125,6 +126,7 @@ void comm_share(const struct comm *comm, void *data, int64_t bytes, int root) {
 }
 
 void comm_send(const struct comm *comm, const void *data, int64_t bytes, int to) {
+  ASSERT(bytes >= 0 && to >= 0 && to < comm->size && to != comm->rank);
   for (int64_t at = 0; at < bytes; at += CHUNK) {
     int n = (int)(bytes - at < CHUNK ? bytes - at : CHUNK);
     CHECK_MPI(MPI_Send((const char *)data + at, n, MPI_BYTE, to, 0, comm->mpi));
@@ -132,6 +134,7 @@ void comm_send(const struct comm *comm, const void *data, int64_t bytes, int to)
 }
 
 void comm_receive(const struct comm *comm, void *data, int64_t bytes, int from) {
+  ASSERT(bytes >= 0 && from >= 0 && from < comm->size && from != comm->rank);
   for (int64_t at = 0; at < bytes; at += CHUNK) {
     int n = (int)(bytes - at < CHUNK ? bytes - at : CHUNK);
     CHECK_MPI(MPI_Recv((char *)data + at, n, MPI_BYTE, from, 0, comm->mpi, MPI_STATUS_IGNORE));
@@ -198,6 +201,7 @@ static MPI_Datatype type_of(size_t element) {
 static int64_t offsets_of(int n, const int64_t *counts, int *count, int *offset) {
   int64_t total = 0;
   for (int r = 0; r < n; r++) {
+    ASSERT(counts[r] >= 0);
     count[r] = int_from(counts[r], "a message's element count");
     offset[r] = int_from(total, "a message's element offset");
     total += counts[r];

@@ -1,3 +1,4 @@
+/* Computes digests: SHA-256 of bytes, and sums of hashes of edges in any order. */
 #include "digest.h"
 #include "clones.h"
 #include "rng.h"

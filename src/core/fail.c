@@ -120,7 +120,7 @@ _Noreturn void fail_stopped(const char *why) {
   if (!fail_speaks()) rest(1), _exit(EXIT_RUNTIME); /* it is ending already */
   clean();
   peers_leave();
-  if (my_rank > 0) rest(0.5); /* as a rule rank 0 has heard of it too */
+  if (my_rank > 0) rest(0.5); /* as a rule rank 0 was asked too */
   const bool speaks = peers_met() ? peers_speak() : host_launched_rank() == 0;
   if (!speaks) _exit(EXIT_RUNTIME);
   fprintf(stderr, "%sfascicle: stopped on request (%s); nothing unfinished is left\n",

@@ -41,7 +41,7 @@ struct status fine(void);
 struct status failure(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Collective: every rank gets the status of the lowest rank that has one, so that all
- * ranks take the same road. */
+ * ranks take the same path. */
 struct status agree(const struct comm *comm, struct status mine);
 
 /* Return the status from the calling function unless it is fine. */

@@ -167,6 +167,7 @@ static struct status look_up(const struct step *at, const json_t *container, jso
 
 /* Takes the reference of `value`. After look_up. */
 static void put(json_t *container, const char *word, json_t *value) {
+  ASSERT(json_is_object(container) || json_is_array(container));
   if (json_is_object(container))
     json_object_set_new(container, word, value);
   else if (index_of(word) == (int64_t)json_array_size(container))

@@ -1,3 +1,4 @@
+/* Allocates memory and counts it; finds how much the host grants. */
 #include "mem.h"
 #include "fail.h"
 

@@ -71,7 +71,8 @@ static struct peer *share_table(const struct comm *host) {
 
 /* ---- watching ---- */
 
-/* Who told the reason is left out; whoever is ended with all others says nothing more. */
+/* A rank that has given the reason is left out; one that is being ended with all others says
+ * nothing more. */
 static void look_at(int i) {
   const struct timespec moment = {0, 100000000}, rest = {5, 0};
   if (leaves(i)) {

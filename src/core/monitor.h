@@ -11,7 +11,7 @@
 void monitor_start(const struct comm *host, int n_ranks);
 
 /* By the watchdog's thread, for the others to see: for how long this rank has stood still in units
- * of what is borne (see watchdog.h), and where. */
+ * of what is tolerated (see watchdog.h), and where. */
 void monitor_report(double still, const char *place);
 
 /* Whether every rank of the job is seen from here: all are on this host. */
@@ -23,8 +23,9 @@ bool monitor_all_still(void);
 /* Whether some other rank of this host is stopped, though not by a debugger. */
 bool monitor_stopped(void);
 
-/* "; rank R (process P) on this host is stopped" for the first that is, also by a debugger; else
- * the same for one that "was last seen in" another place than we are; else an empty text. */
+/* "; rank R (process P) on this host is stopped" for the first that is, also by a debugger;
+ * otherwise the same for one that "was last seen in" another place than we are; otherwise an empty
+ * text. */
 void monitor_suspect(char *text, size_t size);
 
 #endif

@@ -1,3 +1,4 @@
+/* Sorts and searches whole numbers. */
 #include "numbers.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Whole numbers: what several files would else write again. */
+/* Small functions of whole numbers. */
 #ifndef FASCICLE_NUMBERS_H
 #define FASCICLE_NUMBERS_H
 

@@ -1,10 +1,11 @@
 /* Notes where the program is and that it moves, for the watchdog to look at. */
 #include "pulse.h"
 #include "clock.h"
+#include "fail.h"
 
 #include <stdatomic.h>
 
-enum { FIRST_WINDOWS = 3 }; /* these set things up: nothing is told from their time */
+enum { FIRST_WINDOWS = 3 }; /* these set things up: their time says nothing */
 
 static atomic_ulong beats;
 static _Atomic(const char *) last_place = "start";
@@ -25,7 +26,9 @@ void watchdog_pause(const char *place) {
 
 void watchdog_resume(void) {
   atomic_fetch_add(&beats, 1);
-  atomic_fetch_sub(&pauses, 1);
+  const int before = atomic_fetch_sub(&pauses, 1);
+  ASSERT(before > 0);
+  (void)before;
 }
 
 void watchdog_wait(void) {
@@ -34,7 +37,9 @@ void watchdog_wait(void) {
 
 void watchdog_wait_over(void) {
   atomic_fetch_add(&beats, 1);
-  atomic_fetch_sub(&waits, 1);
+  const int before = atomic_fetch_sub(&waits, 1);
+  ASSERT(before > 0);
+  (void)before;
 }
 
 void watchdog_window(const char *place) {

@@ -21,15 +21,16 @@
 #define WATCHDOG_CHOSEN (-INFINITY)
 
 enum {
-  WATCHDOG_PATIENCE = 10, /* so many times the limit within a pause */
-  WATCHDOG_WINDOWS = 20   /* so many times the longest window */
+  WATCHDOG_PATIENCE = 10, /* times the limit, within a pause */
+  WATCHDOG_WINDOWS = 20   /* times the longest window */
 };
 
 /* Seconds for which nothing may move. */
 struct watchdog_rule {
   double limit;   /* at all; 0: never watch */
   double stopped; /* while a rank of the host is stopped */
-  double window;  /* while all are within windows, at least; 0: windows are like all else */
+  double window;  /* while all are within windows, at least; 0: windows are treated like everything
+                     else */
 };
 
 /* The rule for --watchdog SECONDS, or for WATCHDOG_CHOSEN. */

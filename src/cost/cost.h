@@ -34,7 +34,7 @@ struct plan_graph {
   int n_shares;
 };
 
-/* Count a file's split over `parts`, of which `per_host` at a time stand on one host: one pass over
+/* Count a file's split over `parts`, `per_host` of them on each host: one pass over
  * the edges. `alone` is a group of this one rank. */
 void plan_count(const struct comm *alone, struct connectome_file *file, int parts, int per_host,
                 enum halo_kind kind, struct plan_graph *graph);
@@ -65,7 +65,7 @@ struct plan_memory {
 struct plan_memory plan_simulate_memory(const struct plan_graph *graph,
                                         const struct plan_share *share, int64_t recorded);
 
-/* The same with edges that stay in the file, `held` bytes of them in memory at a time. */
+/* The same with edges that stay in the file, `held` bytes of them in memory at once. */
 struct plan_memory plan_streamed_memory(const struct plan_graph *graph,
                                         const struct plan_share *share, int64_t recorded,
                                         int64_t held);

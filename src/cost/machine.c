@@ -1,3 +1,4 @@
+/* Reads the measured rates of a machine, built in or from a file. */
 #include "machine.h"
 #include "core/json.h"
 #include "machines.h"

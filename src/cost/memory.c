@@ -10,6 +10,7 @@
 
 static void add(struct plan_memory *m, const char *name, int64_t bytes) {
   if (bytes <= 0) return;
+  ASSERT(m->n < PLAN_ITEMS);
   m->item[m->n++] = (struct plan_item){name, bytes};
   m->total += bytes;
 }

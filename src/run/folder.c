@@ -255,6 +255,7 @@ static void show_life(struct rundir *dir) {
 }
 
 void rundir_record(struct rundir *dir, json_t *record) {
+  ASSERT(json_object_get(record, "record") && json_object_get(record, "step"));
   if (dir->leader) {
     char *line = json_line(record);
     if (fprintf(dir->metrics, "%s\n", line) < 0 || fflush(dir->metrics))

@@ -1,3 +1,4 @@
+/* Reads the options that jobs share, and chooses device, transport, threads and memory. */
 #include "job.h"
 #include "kernels/interface/backends.h"
 #include "build.h"

@@ -1,3 +1,4 @@
+/* Defines the option --watchdog and starts the watchdog by it. */
 #include "watchdog_option.h"
 
 struct option watchdog_option(double *seconds) {
