@@ -114,23 +114,20 @@ static const struct config_table potential_table =
 static const struct config_key record_rows[] = {
     {"spikes", CONFIG_OTHER, .initially = "\"all\"", .help = "whose spikes (NEURONS)"},
     {"potential", CONFIG_OTHER, .initially = "",
-     .help = "whose potential, and how often; of a model in 2^-32 of its unit"}};
+     .help = "whose potential, and how often: V of lif_shift, of a model its potential in nV"}};
 static const struct config_table record_table = CONFIG_TABLE("`record`", record_rows);
 
-static void print(const struct config_table *table, bool markdown) {
-  if (markdown)
-    config_print_markdown(table);
-  else
-    config_print(table);
-}
-
-void lif_config_print(bool markdown) {
-  const struct config_table *const tables[] = {
-      &shift_table,   &mv_table,      &pa_table,     &lif_classes_table, &shift_initial,
-      &model_initial, &silence_table, &record_table, &potential_table};
-  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) print(tables[i], markdown);
-  for (int i = 0; i < LIF_MODELS; i++) print(lif_models[i]->keys, markdown);
-  for (int i = 0; lif_stimulus_tables[i]; i++) print(lif_stimulus_tables[i], markdown);
+const struct config_table *lif_config_tables(int *n) {
+  static struct config_table all[16 + LIF_MODELS];
+  const struct config_table *const first[] = {&shift_table,       &mv_table,      &pa_table,
+                                              &lif_classes_table, &shift_initial, &model_initial,
+                                              &silence_table,     &record_table,  &potential_table};
+  *n = 0;
+  for (size_t i = 0; i < sizeof first / sizeof *first; i++) all[(*n)++] = *first[i];
+  for (int i = 0; i < LIF_MODELS; i++) all[(*n)++] = *lif_models[i]->keys;
+  for (int i = 0; lif_stimulus_tables[i]; i++) all[(*n)++] = *lif_stimulus_tables[i];
+  ASSERT(*n <= (int)(sizeof all / sizeof *all));
+  return all;
 }
 
 /* ---- reading ---- */

@@ -6,6 +6,7 @@
 #include "contract/lif.h"
 #include "graph/select.h"
 #include "models/models.h"
+#include "run/config_keys.h"
 
 struct lif_initial {
   struct selection neurons;
@@ -82,7 +83,7 @@ void lif_config_free(struct lif_config *config);
 /* The model's class of each own row; id [n_own]. Before lif_open. */
 void lif_config_own_classes(struct lif_config *config, lidx n_own, const nodeid *id);
 
-/* All tables on stdout, for a terminal or as Markdown. */
-void lif_config_print(bool markdown);
+/* All tables, for --help-keys: [*n], of this file. */
+const struct config_table *lif_config_tables(int *n);
 
 #endif

@@ -3,7 +3,6 @@
 #define FASCICLE_LIF_CONFIG_INSIDE_H
 
 #include "config.h"
-#include "run/config_keys.h"
 
 struct lif_reader {
   const char *source;

@@ -4,6 +4,7 @@
 #include "core/mem.h"
 #include "trace/folder.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ void recorder_open(const struct lif_run *run, const struct lif_config *config, c
   *r = (struct lif_recorder){.run = run,
                              .dir = dir,
                              .provenance = provenance,
+                             .linear = &config->linear,
                              .facts = *facts,
                              .every = config->potential_every};
   if (!config->record_all) r->wanted = mark_wanted(run->setup.net->n_global, &config->spikes);
@@ -101,6 +103,13 @@ static void take_counts(struct lif_recorder *r, const struct lif_batch *batch) {
     r->count[r->n_counts++] = batch->own->step_ptr[k + 1] - batch->own->step_ptr[k];
 }
 
+/* v of a model: the membrane potential, that of the resting neuron included. */
+static int32_t nanovolts(const struct lif_model_config *m, lidx row, int64_t v) {
+  const double rest = m->neuron[m->model.class_of[row]].v_rest_mv;
+  const double nv = (rest + lif_units_real(m->kind, &m->units, 0, v)) * 1e6;
+  return (int32_t)llround(fmax(INT32_MIN, fmin(INT32_MAX, nv)));
+}
+
 static void take_potentials(struct lif_recorder *r, int64_t step) {
   const int64_t room = room_for(r->record_room, r->n_records, 1);
   if (room > r->record_room) {
@@ -109,10 +118,12 @@ static void take_potentials(struct lif_recorder *r, int64_t step) {
     r->record_room = room;
   }
   r->record_step[r->n_records] = step;
+  const struct lif_model_config *m = r->linear;
   int64_t *value = NEW(int64_t, r->n_rows);
   lif_values(r->run, 0, r->n_rows, r->row, value);
   int32_t *potential = r->potential + r->n_records * r->n_rows;
-  for (lidx i = 0; i < r->n_rows; i++) potential[i] = (int32_t)value[i];
+  for (lidx i = 0; i < r->n_rows; i++)
+    potential[i] = m->kind ? nanovolts(m, r->row[i], value[i]) : (int32_t)value[i];
   mem_free(value);
   r->n_records++;
 }

@@ -14,6 +14,7 @@ enum { RECORD_BYTES = 64 << 20 };
 struct lif_recorder {
   /* Set by recorder_open. */
   const struct lif_run *run;
+  const struct lif_model_config *linear; /* what values of a model mean */
   const char *dir, *provenance;
   struct spikes_facts facts; /* first_step: of the open segment; segment: its number */
   uint8_t *wanted;           /* [n_global] spikes of this node id are recorded; NULL: of all */

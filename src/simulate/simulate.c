@@ -17,29 +17,22 @@ static const struct usage usage = {
     .most = 1,
     .about =
         "Simulate integrate-and-fire neurons wired by a connectome, in integers: the same spikes "
-        "on any "
-        "number of ranks and threads, and with any ordering of the graph.\n\n"
-        "Each step: input = arrivals due + stimuli; a refractory neuron stays at reset and loses "
-        "its input; "
-        "another adds it, leaks by V -= V >> k for each k of decay_shifts, and fires if V >= "
-        "threshold.\n\n"
-        "The configuration is JSON; threshold and decay_shifts must be there:\n"
-        "{\"threshold\": 400, \"decay_shifts\": [4], \"reset\": 0, \"refractory_steps\": 5, "
-        "\"dt_ms\": 1.0, "
-        "\"seed\": 1,\n"
-        "\"initial\": [{\"neurons\": N, \"potential\": 90, \"refractory\": 0}],\n"
-        "\"stimulus\": [{\"neurons\": N, \"kind\": \"poisson\", \"rate_hz\": 5, \"weight\": 420},\n"
-        "{\"neurons\": N, \"kind\": \"current\", \"value\": 60, \"first_step\": 10, \"last_step\": "
-        "19},\n"
-        "{\"neurons\": N, \"kind\": \"spikes\", \"steps\": [3, 5]}],\n"
-        "\"silence\": [{\"neurons\": N, \"mode\": \"output\" or \"remove\"}],\n"
-        "\"record\": {\"spikes\": N, \"potential\": {\"neurons\": N, \"every\": 10}}}\n"
+        "on any number of ranks and threads, and with any ordering of the graph.\n\n"
+        "The configuration is JSON and names a model: lif_exp (the fly model of Shiu et al. 2024), "
+        "psc_exp and psc_alpha (NEST's, for cortical models), lif_delta, all by exact propagators "
+        "in 64-bit fixed point; without \"model\" lif_shift, whose leak is V -= V >> k. "
+        "--help-keys lists every key; a fly's:\n"
+        "{\"model\": \"lif_exp\", \"dt_ms\": 0.1, \"weight_mv\": 0.275, \"delay_ms\": 1.8,\n"
+        "\"neuron\": {\"v_rest_mv\": -52, \"v_threshold_mv\": -45, \"v_reset_mv\": -52, "
+        "\"tau_m_ms\": 20,\n\"tau_syn_ms\": 5, \"refractory_ms\": 2.2},\n"
+        "\"stimulus\": [{\"neurons\": N, \"kind\": \"poisson\", \"rate_hz\": 100, \"weight\": "
+        "250, \"into\": \"v\",\n\"no_refractory\": true}],\n"
+        "\"silence\": [{\"neurons\": N, \"mode\": \"output\"}]}\n"
         "where N is \"all\" or {\"body_ids\": [..]}, {\"types\": [..]}, {\"names\": [..]}, "
-        "{\"indices\": "
-        "[..]}. jobs/conf/README.md explains each key.\n\n"
+        "{\"indices\": [..]}, {\"COLUMN\": [..]}. jobs/conf/README.md says what a step "
+        "computes.\n\n"
         "DIR receives spikes.h5 (SONATA), metrics.jsonl, checkpoints/ and trace/. SIGTERM and "
-        "SIGUSR1 write "
-        "a checkpoint and leave with code 75; SIGUSR2 writes one and goes on.",
+        "SIGUSR1 write a checkpoint and leave with code 75; SIGUSR2 writes one and goes on.",
     .example = "  fascicle simulate graph.h5 --config jobs/conf/lif_example.json --steps 1000 "
                "--output run\n"
                "  mpirun -n 4 fascicle simulate graph.h5 --config lif.json --steps 100000 \\\n"
@@ -64,7 +57,9 @@ static struct status parse(struct simulation *sim, int argc, char **argv) {
        &sim->residency, 0, 0},
   };
   n = options_append(options, n, own, sizeof own / sizeof *own);
-  TRY(options_parse(&usage, options, n, argc, argv, &sim->graph));
+  struct usage with_keys = usage;
+  with_keys.keys = lif_config_tables(&with_keys.n_keys);
+  TRY(options_parse(&with_keys, options, n, argc, argv, &sim->graph));
   if (sim->steps < 0)
     return failure(EXIT_USAGE, "--steps N is missing: how many steps to simulate");
   if (!sim->job.config)

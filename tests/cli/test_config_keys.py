@@ -29,7 +29,7 @@ def tables(text):
 with open(f"{SOURCE}/jobs/conf/README.md") as file:
     documented = tables(file.read())
 
-for verb in ["train"]:
+for verb in ["train", "simulate"]:
     markdown = printed(verb, "--help-keys=markdown")
     listed = tables(markdown)
     assert listed, f"{verb} --help-keys=markdown prints no table"

@@ -106,11 +106,23 @@ static void cut_parts(struct lif_engine *s) {
 
 /* ---- models ---- */
 
-/* The class that all neurons of a block have, or -1. */
+/* Whether an update by one class is that of the other: what a spike does may differ. */
+static bool moves_alike(const struct lif_class *a, const struct lif_class *b) {
+  for (int e = 0; e < LIF_MOST_ENTRIES; e++)
+    if (a->factor[e].f != b->factor[e].f || a->factor[e].s != b->factor[e].s ||
+        a->factor[e].sign != b->factor[e].sign)
+      return false;
+  return a->threshold == b->threshold && a->drive == b->drive && a->raises == b->raises;
+}
+
+/* A class by which all neurons of a block move, or -1. */
 static int32_t class_of_block(const struct lif_engine *s, lidx block) {
-  const uint16_t *class_of = s->params.model->class_of + block * LIF_BLOCK;
+  const struct lif_model *model = s->params.model;
+  const uint16_t *class_of = model->class_of + block * LIF_BLOCK;
   for (lidx i = 1; i < lif_block_size(s, block); i++)
-    if (class_of[i] != class_of[0]) return -1;
+    if (class_of[i] != class_of[i - 1] &&
+        !moves_alike(&model->classes[class_of[i]], &model->classes[class_of[0]]))
+      return -1;
   return class_of[0];
 }
 

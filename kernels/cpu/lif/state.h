@@ -42,7 +42,8 @@ struct lif_engine {
   lidx n_blocks;
   int32_t *potential;   /* [n_own]; NULL with a model */
   int64_t *component;   /* [n_components][n_blocks x LIF_BLOCK] with a model */
-  int32_t *block_class; /* [n_blocks] with a model: the class of all its neurons, or -1 */
+  int32_t *block_class; /* [n_blocks] with a model: a class by which all its neurons
+                          move, or -1 */
   uint16_t *counter;    /* [n_own] */
   const uint8_t *mute;  /* net->mute, or a block of zeros that stands for every block */
   bool muted;
