@@ -94,7 +94,7 @@ def against_benches(path, name, limit):
 
 
 def other_sizes():
-    """LIF where no line measures it (kernels/cuda/VERSIONS.md): microseconds a step."""
+    """LIF where no line measures it (kernels/cuda/TRIED.md): microseconds a step."""
     for nodes, edges, active, microseconds in ((20000, 1000000, 0, 1.99), (20000, 1000000, 0.01, 4.24), (1000000, 50000000, 0, 11.2),
                                                (1000000, 50000000, 0.01, 62.9), (1000000, 50000000, 0.1, 184)):
         close(f"LIF, {nodes} neurons, {active} active", plan("--nodes", nodes, "--edges", edges, "--job", "simulate", "--device", "h200", "--active",
