@@ -3,13 +3,29 @@
 #include "kernels/cuda/gpu/gauge.h"
 #include "kernels/cuda/gpu/gpu.h"
 #include "kernels/cuda/gpu/start.h"
+#include "kernels/cuda/recur/persist_open.h"
+
+#include <stdlib.h>
 
 extern const struct lif_backend lif_cuda;
 extern const struct recur_backend recur_cuda;
 extern const struct model_backend model_cuda;
 
+static struct status check_window(void) {
+  const char *mode = getenv(PERSIST_MODE);
+  if (!mode || persist_knows_mode(mode)) return fine();
+  return failure(EXIT_USAGE,
+                 "%s=%s in the environment: persistent or microsteps is wanted, or unset it",
+                 PERSIST_MODE, mode);
+}
+
+static struct status start(int local_rank) {
+  TRY(check_window());
+  return gpu_start(local_rank);
+}
+
 const struct backend backend_cuda = {.name = "cuda",
-                                     .start = gpu_start,
+                                     .start = start,
                                      .stop = gpu_stop,
                                      .describe = gpu_describe,
                                      .put = gpu_put,

@@ -3,7 +3,6 @@
 #include "core/fail.h"
 #include "start.h"
 #include "core/mem.h"
-#include "kernels/cuda/recur/persist_open.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,14 +31,6 @@ static cudaError_t try_device(int device) {
   return code;
 }
 
-static struct status check_way(void) {
-  const char *way = getenv(PERSIST_WAY);
-  if (!way || persist_knows_way(way)) return fine();
-  return failure(EXIT_USAGE,
-                 "%s=%s in the environment: persistent or microsteps is wanted, or unset it",
-                 PERSIST_WAY, way);
-}
-
 /* What a block can have, or less where the environment asks for it: how a smaller GPU would go. */
 static struct status find_shared_bytes(int device) {
   int whole;
@@ -57,7 +48,6 @@ static struct status find_shared_bytes(int device) {
 }
 
 struct status gpu_start(int local_rank) {
-  TRY(check_way());
   int n = 0;
   const cudaError_t found = cudaGetDeviceCount(&n);
   if (found != cudaSuccess) return no_device(cudaGetErrorString(found));

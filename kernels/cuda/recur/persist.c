@@ -13,13 +13,13 @@ enum { MOST_BATCH = 32, MEASURED_MAJOR = 9 };
 /* Fewer edges are not measured; the launches of single microsteps are then short as well. */
 static const eidx LEAST_EDGES = 400000;
 
-bool persist_knows_way(const char *way) {
-  return !strcmp(way, "persistent") || !strcmp(way, "microsteps");
+bool persist_knows_mode(const char *mode) {
+  return !strcmp(mode, "persistent") || !strcmp(mode, "microsteps");
 }
 
 static bool is_wanted(eidx edges) {
-  const char *way = getenv(PERSIST_WAY);
-  return way ? !strcmp(way, "persistent") : edges >= LEAST_EDGES;
+  const char *mode = getenv(PERSIST_MODE);
+  return mode ? !strcmp(mode, "persistent") : edges >= LEAST_EDGES;
 }
 
 static int blocks_of(int batch) {

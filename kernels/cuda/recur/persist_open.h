@@ -10,8 +10,8 @@
 /* The variable of the environment that asks for windows in one launch or by microsteps, and
  * whether it may hold this word. libfascicle holds this file, but not the errors of the program:
  * no struct status here. */
-#define PERSIST_WAY "FASCICLE_WINDOW"
-bool persist_knows_way(const char *way);
+#define PERSIST_MODE "FASCICLE_WINDOW"
+bool persist_knows_mode(const char *mode);
 
 /* Plans and arrays on the device. False where the network, the batch or the GPU is not one for
  * it: nothing is held then. */
