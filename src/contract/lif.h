@@ -112,12 +112,20 @@ struct lif_stimulus {
 
 /* With a model: LIF_INPUT, then LIF_INTEGRATE + c for component c. */
 enum lif_phase { LIF_INPUT = 0, LIF_INTEGRATE = 1 };
+#define LIF_NO_FAULT INT64_MAX
 struct lif_fault {
-  int64_t step; /* INT64_MAX: none */
+  int64_t step; /* or LIF_NO_FAULT */
   int phase;
   nodeid node;
   int64_t value; /* the sum that did not fit */
 };
+
+/* The order of faults: by step, phase, node. The smallest is the one that is reported. */
+static inline bool lif_fault_before(const struct lif_fault *a, const struct lif_fault *b) {
+  if (a->step != b->step) return a->step < b->step;
+  if (a->phase != b->phase) return a->phase < b->phase;
+  return a->node < b->node;
+}
 
 /* Spikes of a run of steps. */
 struct lif_spikes {

@@ -41,9 +41,7 @@ void lif_exchange_close(struct lif_exchange *x) {
 }
 
 struct lif_fault lif_fault_smaller(struct lif_fault a, struct lif_fault b) {
-  if (a.step != b.step) return a.step < b.step ? a : b;
-  if (a.phase != b.phase) return a.phase < b.phase ? a : b;
-  return a.node <= b.node ? a : b;
+  return lif_fault_before(&b, &a) ? b : a;
 }
 
 /* ---- messages ---- list: uint32 n_in_step [n_steps], uint32 row [n];  mask: uint64
@@ -160,7 +158,7 @@ void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm,
                          const struct lif_spikes *mine, int *request, struct lif_fault *fault,
                          struct lif_spikes *all) {
   if (comm->size == 1) {
-    *all = fault->step == INT64_MAX ? *mine
+    *all = fault->step == LIF_NO_FAULT ? *mine
                                     : (struct lif_spikes){.n_steps = 0, .step_ptr = x->step_ptr};
     return;
   }
@@ -168,7 +166,7 @@ void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm,
   int64_t total = 0, bytes = 0;
   for (int r = 0; r < x->size; r++)
     total += x->header[r].n_spikes, bytes += message_bytes(x, r, mine->n_steps);
-  if (fault->step != INT64_MAX) total = bytes = 0;
+  if (fault->step != LIF_NO_FAULT) total = bytes = 0;
   if (total == 0) {
     for (int k = 0; k <= mine->n_steps; k++) x->step_ptr[k] = 0;
     *all = (struct lif_spikes){.n_steps = mine->n_steps, .step_ptr = x->step_ptr};

@@ -26,7 +26,7 @@ void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm,
 void lif_exchange_agree(struct lif_exchange *x, const struct comm *comm, int *request,
                         struct lif_fault *fault);
 
-/* The smaller of two faults by (step, phase, node). */
+/* The smaller of two faults in the order of lif_fault_before. */
 struct lif_fault lif_fault_smaller(struct lif_fault a, struct lif_fault b);
 
 #endif

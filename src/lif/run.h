@@ -22,8 +22,6 @@
 #include "net.h"
 #include "core/signals.h"
 
-#define LIF_NO_FAULT INT64_MAX
-
 struct lif_setup {
   const struct lif_backend *backend;
   const struct lif_net *net; /* outlives the run, as do the next two */

@@ -125,10 +125,7 @@ void lif_cpu_report(const struct lif_engine *s, struct lif_fault *fault,
                     const struct lif_arrival *a, int phase, lidx i, int64_t value) {
   const nodeid node = s->net->id[a->block * LIF_BLOCK + i];
   const struct lif_fault found = {a->step, phase, node, value};
-  bool less = found.step < fault->step;
-  if (found.step == fault->step) less = found.phase < fault->phase;
-  if (found.step == fault->step && found.phase == fault->phase) less = found.node < fault->node;
-  if (less) *fault = found;
+  if (lif_fault_before(&found, fault)) *fault = found;
 }
 
 static void report_sums(const struct lif_engine *s, struct lif_fault *fault,
@@ -278,7 +275,7 @@ static void run_block(struct lif_engine *s, struct lif_part *part, lidx block, i
 }
 
 static void run_part(struct lif_engine *s, struct lif_part *part, int n) {
-  part->fault = (struct lif_fault){.step = INT64_MAX};
+  part->fault = (struct lif_fault){.step = LIF_NO_FAULT};
   for (int k = 0; k < n; k++) part->found[k].n = 0;
   for (lidx b = part->first_block; b < part->last_block; b++) run_block(s, part, b, n);
 }
@@ -311,9 +308,7 @@ static struct lif_fault least_fault(const struct lif_engine *s) {
   struct lif_fault least = s->part[0].fault;
   for (int p = 1; p < s->n_parts; p++) {
     const struct lif_fault f = s->part[p].fault;
-    if (f.step > least.step || (f.step == least.step && f.phase > least.phase)) continue;
-    if (f.step == least.step && f.phase == least.phase && f.node >= least.node) continue;
-    least = f;
+    if (lif_fault_before(&f, &least)) least = f;
   }
   return least;
 }

@@ -137,12 +137,10 @@ static bool fits(int64_t x) {
   return x >= INT32_MIN && x <= INT32_MAX;
 }
 
-static void report(const struct lif_engine *s, struct lif_fault *fault, int64_t t, int phase,
-                   lidx i, int64_t value) {
-  const nodeid node = s->net->id[i];
-  if (t > fault->step || (t == fault->step && phase > fault->phase)) return;
-  if (t == fault->step && phase == fault->phase && node > fault->node) return;
-  *fault = (struct lif_fault){t, phase, node, value};
+static void report(const struct lif_engine *s, struct lif_fault *fault, int64_t t, int phase, lidx i,
+                   int64_t value) {
+  const struct lif_fault found = {t, phase, s->net->id[i], value};
+  if (!lif_fault_before(fault, &found)) *fault = found;
 }
 
 /* lif_shift: one neuron, one step; true when it spikes. */
@@ -288,7 +286,7 @@ static bool step_neuron(struct lif_engine *s, lidx i, int64_t t, struct lif_faul
 
 static void integrate_plain(struct lif_engine *s, int n, struct lif_spikes *mine,
                             struct lif_fault *fault) {
-  *fault = (struct lif_fault){.step = INT64_MAX};
+  *fault = (struct lif_fault){.step = LIF_NO_FAULT};
   int64_t found = 0;
   for (int k = 0; k < n; k++) {
     s->step_ptr[k] = found;

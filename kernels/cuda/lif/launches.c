@@ -105,7 +105,7 @@ static void leg_start(struct lif_engine *s, struct lif_leg *leg, int64_t step, i
 /* The launch packs (trial, steps from its first, phase, node) in one number. */
 static struct lif_fault fault_of(const struct lif_leg *leg, int *faulty) {
   const unsigned long long key = leg->verdict->fault;
-  if (key >= LIF_FAULT_ELSEWHERE) return (struct lif_fault){.step = INT64_MAX};
+  if (key >= LIF_FAULT_ELSEWHERE) return (struct lif_fault){.step = LIF_NO_FAULT};
   const unsigned long long steps = (1ull << (LIF_TRIAL_BIT - LIF_STEP_BIT)) - 1;
   *faulty = (int)(key >> LIF_TRIAL_BIT);
   return (struct lif_fault){.step = leg->step + (int64_t)(key >> LIF_STEP_BIT & steps),
@@ -189,7 +189,7 @@ static bool is_faulty(const struct lif_leg *leg) {
 /* A launch that meets a fault still ends its batch. */
 static int steps_made(const struct lif_engine *s, const struct lif_leg *leg,
                       const struct lif_fault *fault) {
-  if (fault->step == INT64_MAX) return leg->n;
+  if (fault->step == LIF_NO_FAULT) return leg->n;
   const int batch = s->net->min_delay, until = ((int)(fault->step - leg->step) / batch + 1) * batch;
   return until < leg->n ? until : leg->n;
 }
@@ -237,8 +237,8 @@ void lif_legs_integrate(struct lif_engine *s, int n, struct lif_spikes *mine,
   struct lif_tally none = {0};
   int faulty;
   start_lists(s, 1);
-  fault->step = INT64_MAX;
-  while (s->mine->n_steps < n && fault->step == INT64_MAX) {
+  fault->step = LIF_NO_FAULT;
+  while (s->mine->n_steps < n && fault->step == LIF_NO_FAULT) {
     leg_start(s, &s->leg[0], s->step + s->mine->n_steps, leg_length(s, n - s->mine->n_steps), false,
               true);
     leg_finish(s, &s->leg[0], true, &none);

@@ -17,7 +17,7 @@ enum { RECUR_SMALL = 2500000 }; /* edges: up to so many leave multiprocessors wa
 
 /* Edges per group: few where the graph is small, so that all multiprocessors are busy, and fewer
  * with one or two lanes; more where it is large, and then twice or four times as many where a round
- * has 16 edges. Measured, see VERSIONS.md. */
+ * has 16 edges. Measured, see TRIED.md. */
 int recur_chunk(eidx n_edges, int processors, struct recur_shape_on_device shape,
                 enum recur_direction direction);
 
