@@ -1,6 +1,8 @@
-/* All that the rest of the program may know of kernels/. Without CUDA,
- * backend_cuda and transport_nccl are built from kernels/without_cuda/backend.c:
- * `start` says "built without CUDA". */
+/* The backends and transports. The rest of the program may know the headers of this folder and
+ * nothing else of kernels/: beside this one recur_window.h, the CPU recurrence on plain pointers
+ * (libfascicle, and the bench's floors), and recur_gpu.h, the same on a GPU (libfascicle). Without
+ * CUDA, backend_cuda and transport_nccl are built from kernels/without_cuda/backend.c: `start` says
+ * "built without CUDA". */
 #ifndef FASCICLE_BACKENDS_H
 #define FASCICLE_BACKENDS_H
 

@@ -1,6 +1,6 @@
-/* One window of the recurrence on arrays that stand in GPU memory already: what the public
- * library hands its CUDA calls to. No MPI, no memory counting, no exits: every call returns what
- * went wrong. Built from kernels/cuda/recur_gpu.c, or from kernels/without_cuda/recur_gpu.c
+/* One window of the recurrence on arrays that are in GPU memory already: what the public library
+ * hands its CUDA calls to. No MPI, no memory counting, no exits: every call returns what went
+ * wrong. Built from kernels/cuda/library/recur_gpu.c, or from kernels/without_cuda/recur_gpu.c
  * where there is no CUDA. */
 #ifndef FASCICLE_RECUR_GPU_H
 #define FASCICLE_RECUR_GPU_H

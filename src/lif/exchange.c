@@ -159,7 +159,7 @@ void lif_exchange_spikes(struct lif_exchange *x, const struct comm *comm,
                          struct lif_spikes *all) {
   if (comm->size == 1) {
     *all = fault->step == LIF_NO_FAULT ? *mine
-                                    : (struct lif_spikes){.n_steps = 0, .step_ptr = x->step_ptr};
+                                       : (struct lif_spikes){.n_steps = 0, .step_ptr = x->step_ptr};
     return;
   }
   swap_headers(x, comm, mine, request, fault);
