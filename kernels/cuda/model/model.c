@@ -2,6 +2,7 @@
  * fp32, all else by kernels/cuda/model/kernels.cu. cuBLAS counts columns first: our [n][B] rows
  * are its B x n matrices. */
 #include "core/fail.h"
+#include "kernels/cuda/gpu/arrays.h"
 #include "kernels/cuda/gpu/gpu.h"
 #include "core/mem.h"
 #include "contract/model.h"
@@ -76,29 +77,37 @@ static void close_stages(struct model *m) {
   }
 }
 
+/* Every array of m in device memory, by its shape and layout. */
+static struct gpu_arrays arrays_of(struct model *m, bool want_gradient) {
+  const struct model_shape *s = &m->shape;
+  const int64_t V = s->vocabulary, TB = (int64_t)s->steps * s->batch;
+  struct gpu_arrays list = {0};
+  for (int a = 0; a < (want_gradient ? MODEL_ARRAYS : MODEL_GRADIENT); a++)
+    GPU_ARRAY(&list, m->array[a], m->at.at[MODEL_BLOCKS]);
+  GPU_ARRAY(&list, m->scale, s->n_edges), GPU_ARRAY(&list, m->leak, s->n_own);
+  GPU_ARRAY(&list, m->token, TB), GPU_ARRAY(&list, m->target, TB);
+  GPU_ARRAY(&list, m->table, s->n_in * V), GPU_ARRAY(&list, m->logit, TB * V);
+  GPU_ARRAY(&list, m->nats, TB), GPU_ARRAY(&list, m->parts, MODEL_PARTS);
+  GPU_ARRAY(&list, m->sum, 2), GPU_ARRAY(&list, m->count, 1);
+  GPU_ARRAY(&list, m->logit_rows, TB * V), GPU_ARRAY(&list, m->out_rows, s->n_out * TB);
+  if (!want_gradient) return list;
+  GPU_ARRAY(&list, m->position, TB), GPU_ARRAY(&list, m->first, V + 1);
+  GPU_ARRAY(&list, m->d_table, s->n_in * V);
+  return list;
+}
+
 static struct status open(const struct model_shape *s, bool want_gradient, int n_threads,
                           struct model **model) {
   (void)n_threads;
   struct model *m = *model = NEW_ZERO(struct model, 1);
-  const int64_t V = s->vocabulary, TB = (int64_t)s->steps * s->batch;
   m->shape = *s, m->at = model_layout_of(s);
   m->d = (struct model_device){s->vocabulary, s->embedding, s->batch, s->steps, s->n_in, s->n_out};
   CHECK_BLAS(cublasCreate(&m->blas));
   CHECK_BLAS(cublasSetStream(m->blas, gpu_stream()));
-  for (int a = 0; a < (want_gradient ? MODEL_ARRAYS : MODEL_GRADIENT); a++)
-    m->array[a] = GPU_ZERO(float, m->at.at[MODEL_BLOCKS]);
-  m->scale = GPU_ZERO(float, s->n_edges), m->leak = GPU_ZERO(float, s->n_own);
+  const struct gpu_arrays arrays = arrays_of(m, want_gradient);
+  gpu_arrays_open(&arrays);
   model_device_fill(m->scale, s->n_edges, 1);
-  m->token = GPU_ZERO(int32_t, TB), m->target = GPU_ZERO(int32_t, TB);
-  m->table = GPU_ZERO(float, s->n_in *V), m->logit = GPU_ZERO(float, TB *V);
-  m->nats = GPU_ZERO(double, TB), m->parts = GPU_ZERO(double, MODEL_PARTS),
-  m->sum = GPU_ZERO(double, 2);
-  m->count = GPU_ZERO(unsigned long long, 1);
-  m->logit_rows = GPU_ZERO(float, TB *V), m->out_rows = GPU_ZERO(float, s->n_out *TB);
   open_stages(m);
-  if (!want_gradient) return fine();
-  m->position = GPU_ZERO(int32_t, TB), m->first = GPU_ZERO(int32_t, V + 1);
-  m->d_table = GPU_ZERO(float, s->n_in *V);
   return fine();
 }
 
@@ -107,23 +116,15 @@ static void close(struct model *m) {
   CHECK_CUDA(cudaStreamSynchronize(gpu_stream()));
   CHECK_BLAS(cublasDestroy(m->blas));
   close_stages(m);
-  for (int a = 0; a < MODEL_ARRAYS; a++) gpu_free(m->array[a]);
-  gpu_free(m->scale), gpu_free(m->leak), gpu_free(m->token), gpu_free(m->target),
-      gpu_free(m->position);
-  gpu_free(m->first), gpu_free(m->table), gpu_free(m->d_table), gpu_free(m->logit),
-      gpu_free(m->logit_rows);
-  gpu_free(m->out_rows), gpu_free(m->nats), gpu_free(m->parts), gpu_free(m->sum),
-      gpu_free(m->count);
+  const struct gpu_arrays arrays = arrays_of(m, true);
+  gpu_arrays_close(&arrays);
   mem_free(m);
 }
 
 static int64_t bytes(const struct model_shape *s, bool want_gradient) {
-  const int64_t n = model_layout_of(s).at[MODEL_BLOCKS], V = s->vocabulary,
-                TB = (int64_t)s->steps * s->batch;
-  const int64_t kept =
-      4 * (n + s->n_edges + s->n_own + 2 * TB + s->n_in * V + 2 * TB * V + s->n_out * TB) +
-      8 * (TB + MODEL_PARTS + 3);
-  return want_gradient ? kept + 4 * (3 * n + TB + V + 1 + s->n_in * V) : kept;
+  struct model m = {.shape = *s, .at = model_layout_of(s)};
+  const struct gpu_arrays arrays = arrays_of(&m, want_gradient);
+  return gpu_arrays_bytes(&arrays);
 }
 
 static float *array(struct model *m, enum model_array which) {
