@@ -1,7 +1,7 @@
 /* LIF on one GPU, or one of several: what struct lif_backend promises, by the kernels of
  * kernels/cuda/lif/kernels.cu. */
 #include "state.h"
-#include "route.h"
+#include "exchange.h"
 #include "core/mem.h"
 
 #include <string.h>
@@ -41,11 +41,11 @@ static struct lif_device device_of(const struct lif_net *net, const struct lif_p
 
 static void close(struct lif_engine *s) {
   struct lif_device *d = &s->d;
-  lif_road_close(s->road);
-  if (s->mine) lif_legs_free(s);
+  lif_gpu_exchange_close(s->exchange);
+  if (s->mine) lif_launches_free(s);
   lif_inputs_free(s);
   gpu_free(d->potential), gpu_free(d->counter), gpu_free(d->ring), gpu_free((void *)d->trial);
-  gpu_free(d->arrived), gpu_free(s->verdict), gpu_free(s->row_sent);
+  gpu_free(d->arrived), gpu_free(s->result), gpu_free(s->row_sent);
   mem_free(s);
 }
 
@@ -57,16 +57,16 @@ static struct status open_together(const struct lif_net *net, const struct lif_p
   struct lif_engine *s = NEW_ZERO(struct lif_engine, 1);
   s->net = net, s->n_trials = n_trials;
   s->d = device_of(net, params, seed, n_trials);
-  s->verdict = GPU_ZERO(struct lif_verdict, 1);
-  s->d.fault = &s->verdict->fault, s->d.fault_value = &s->verdict->fault_value;
-  s->d.tally = s->verdict->tally[0];
+  s->result = GPU_ZERO(struct lif_result, 1);
+  s->d.fault = &s->result->fault, s->d.fault_value = &s->result->fault_value;
+  s->d.tally = s->result->tally[0];
   const struct status pinned = lif_inputs_init(s, stimulus, n_stimuli);
   if (pinned.code) {
     close(s);
     return pinned;
   }
   s->n_blocks = lif_device_blocks(&s->d);
-  lif_legs_init(s);
+  lif_launches_init(s);
   *state = s;
   return fine();
 }
@@ -174,7 +174,7 @@ static void values(struct lif_engine *s, int component, lidx n, const lidx *neur
 static int64_t run(struct lif_engine *s, int64_t n, struct lif_spikes *mine,
                    struct lif_tally *tally, struct lif_fault *fault) {
   int faulty;
-  return lif_legs_run(s, 1, n, mine, tally, fault, &faulty);
+  return lif_launches_run(s, 1, n, mine, tally, fault, &faulty);
 }
 
 static void deliver(struct lif_engine *s, int n, const struct lif_spikes *all) {
@@ -190,13 +190,13 @@ static void deliver(struct lif_engine *s, int n, const struct lif_spikes *all) {
   s->step += n;
 }
 
-/* Rows that are read from host memory have no road of their own. */
+/* Edges in host memory: the devices do not exchange spikes by themselves. */
 static bool join(struct lif_engine *s, const struct comm *comm, const gidx *first_of_rank) {
-  int64_t fits[2] = {s->leg_steps, !s->net->on_host};
+  int64_t fits[2] = {s->launch_steps, !s->net->on_host};
   comm_min_i64(comm, fits, 2);
-  s->leg_steps = (int)fits[0];
-  if (fits[1]) s->road = lif_road_open(comm, &s->d, first_of_rank);
-  return s->road;
+  s->launch_steps = (int)fits[0];
+  if (fits[1]) s->exchange = lif_gpu_exchange_open(comm, &s->d, first_of_rank);
+  return s->exchange;
 }
 
 static int worthwhile(lidx n_own) {
@@ -208,14 +208,14 @@ static const struct lif_together together = {.most = LIF_TRIALS,
                                              .open = open_together,
                                              .write = write_trial,
                                              .read = read_trial,
-                                             .run = lif_legs_run,
+                                             .run = lif_launches_run,
                                              .values = values_of};
 
 const struct lif_backend lif_cuda = {.open = open,
                                      .close = close,
                                      .write = write,
                                      .read = read,
-                                     .integrate = lif_legs_integrate,
+                                     .integrate = lif_launches_integrate,
                                      .deliver = deliver,
                                      .run = run,
                                      .join = join,

@@ -34,7 +34,7 @@ template <class L, bool MIXED, class F> void with_index(choice c, const F &f) {
 }
 
 /* Small graphs do better with short rounds, which share the work more evenly, and backward with
- * three blocks a multiprocessor; large ones with long rounds (VERSIONS.md). */
+ * three blocks a multiprocessor; large ones with long rounds (TRIED.md). */
 template <class F> void with_small_layout(choice c, const F &f) {
   if (c.batch == 16) return f.template run<layout<4, 1, 4, 8, 2, 4>, uint16_t, false>();
   if (c.backward) return f.template run<layout<8, 1, 4, 8, 1, 3>, uint16_t, false>();
