@@ -75,6 +75,8 @@ struct recur_backend {
    * memory: then only the newest two are valid. After window_forward only states 0 and K may be
    * looked at: a backend may keep those between in an order of its own. */
   float *(*state)(struct recur *state, int k);
+  /* Own rows of s_K become state(0), behind all work given so far; the host need not wait. */
+  void (*carry)(struct recur *state);
   /* Gradient with respect to the state: [n_own + n_halo][B]; after backward,
    * own rows hold dL/ds_0. */
   float *(*d_state)(struct recur *state);

@@ -129,13 +129,8 @@ void rnn_cold(struct rnn *rnn) {
 }
 
 void rnn_carry(struct rnn *rnn) {
-  const struct recur_backend *be = rnn->backend->recur;
-  const int last = rnn->shape.steps * rnn->shape.microsteps;
   rnn->cold = false;
-  if (be->state(rnn->recur, 0) == be->state(rnn->recur, last)) return;
-  float *rows = host_rows(rnn);
-  rnn->backend->get(rows, be->state(rnn->recur, last), (size_t)state_floats(rnn) * sizeof *rows);
-  rnn_set_start(rnn, rows);
+  rnn->backend->recur->carry(rnn->recur);
 }
 
 /* ---- one window ---- */

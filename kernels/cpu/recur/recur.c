@@ -180,6 +180,12 @@ static float *d_state(struct recur *r) {
 static float *state_k(struct recur *r, int k) {
   return recur_state(&r->window, k);
 }
+static void carry(struct recur *r) {
+  const struct recur_window *w = &r->window;
+  const float *last = recur_state(w, w->steps * w->microsteps);
+  const size_t n = (size_t)w->n_own * (size_t)w->batch;
+  if (last != recur_state(w, 0) && n > 0) memcpy(recur_state(w, 0), last, n * sizeof *last);
+}
 
 static bool replay(struct recur *r, enum recur_direction direction) {
   (void)r, (void)direction;
@@ -232,6 +238,7 @@ const struct recur_backend recur_cpu = {.open = open_recur,
                                         .d_drive = d_drive,
                                         .d_output = d_output,
                                         .state = state_k,
+                                        .carry = carry,
                                         .d_state = d_state,
                                         .forward_begin = forward_begin,
                                         .forward_near = forward_near,

@@ -173,6 +173,13 @@ static float *state(struct recur *r, int k) {
   return r->d.states + (r->d.all_states ? k : k % 2) * rows * r->d.batch;
 }
 
+static void carry(struct recur *r) {
+  const float *last = state(r, r->d.steps * r->d.microsteps);
+  const size_t size = (size_t)r->d.n_own * (size_t)r->d.batch * sizeof *last;
+  if (last != state(r, 0) && size > 0)
+    CHECK_CUDA(cudaMemcpyAsync(state(r, 0), last, size, cudaMemcpyDeviceToDevice, gpu_stream()));
+}
+
 /* ---- microstep by microstep ---- */
 
 static void forward_begin(struct recur *r) {
@@ -271,6 +278,7 @@ const struct recur_backend recur_cuda = {.open = open,
                                          .d_drive = d_drive,
                                          .d_output = d_output,
                                          .state = state,
+                                         .carry = carry,
                                          .d_state = d_state,
                                          .forward_begin = forward_begin,
                                          .forward_near = forward_near,
