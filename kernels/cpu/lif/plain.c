@@ -137,8 +137,8 @@ static bool fits(int64_t x) {
   return x >= INT32_MIN && x <= INT32_MAX;
 }
 
-static void report(const struct lif_engine *s, struct lif_fault *fault, int64_t t, int phase, lidx i,
-                   int64_t value) {
+static void report(const struct lif_engine *s, struct lif_fault *fault, int64_t t, int phase,
+                   lidx i, int64_t value) {
   const struct lif_fault found = {t, phase, s->net->id[i], value};
   if (!lif_fault_before(fault, &found)) *fault = found;
 }

@@ -58,6 +58,7 @@ void lif_launches_free(struct lif_engine *s);
 /* As the entries of struct lif_backend and lif_together. */
 int64_t lif_launches_run(struct lif_engine *s, int n_trials, int64_t n, struct lif_spikes *mine,
                          struct lif_tally *tally, struct lif_fault *fault, int *faulty);
-void lif_launches_integrate(struct lif_engine *s, int n, struct lif_spikes *mine, struct lif_fault *fault);
+void lif_launches_integrate(struct lif_engine *s, int n, struct lif_spikes *mine,
+                            struct lif_fault *fault);
 
 #endif
