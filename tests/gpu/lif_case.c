@@ -103,9 +103,10 @@ struct lif_outcome lif_outcome(const struct lif_backend *be, const struct lif_da
   if (s.code) DIE(s.code, "%s", s.text);
   uint16_t *counter = NEW_ZERO(uint16_t, d->net.n_own);
   int64_t *ring = NEW_ZERO(int64_t, (int64_t)d->net.n_own * d->net.max_delay), step = FIRST_STEP;
-  be->write(state, job->trial,
-            &(struct lif_state){
-                .step = step, .potential = job->potential, .counter = counter, .ring = ring});
+  be->write(
+      state, job->trial,
+      &(struct lif_state){
+          .step = step, .potential = (int32_t *)job->potential, .counter = counter, .ring = ring});
   struct sha256 hash;
   sha256_init(&hash);
   for (const int64_t end = step + job->steps; step < end && o.fault.step == INT64_MAX;) {
@@ -141,8 +142,10 @@ void lif_outcomes(const struct lif_backend *be, const struct lif_data *d, const 
   struct sha256 hash[TRIALS];
   for (int k = 0; k < n_trials; k++) {
     all->write(state, k, job->trial + (uint32_t)k,
-               &(struct lif_state){
-                   .step = step, .potential = job->potential, .counter = counter, .ring = ring});
+               &(struct lif_state){.step = step,
+                                   .potential = (int32_t *)job->potential,
+                                   .counter = counter,
+                                   .ring = ring});
     outcome[k] = (struct lif_outcome){.fault = {.step = INT64_MAX}};
     sha256_init(&hash[k]);
   }
