@@ -21,8 +21,12 @@ static void bench(const struct lif_data *d, const char *name, double share, int6
                   bool recorded) {
   const struct lif_backend *be = backend_cuda.lif;
   const struct lif_params p = {.threshold = 1500000000, .n_shifts = 1, .shift = {12}};
-  const struct lif_stimulus kick = {LIF_POISSON,  0,      0, INT64_MAX, 1900000000, share,
-                                    d->net.n_own, d->all, 0, NULL};
+  const struct lif_stimulus kick = {.kind = LIF_POISSON,
+                                    .last_step = INT64_MAX,
+                                    .value = 1900000000,
+                                    .probability = share,
+                                    .n = d->net.n_own,
+                                    .neuron = d->all};
   struct lif_engine *state;
   const struct status s = be->open(&d->net, &p, &kick, share > 0, 9, 1, &state);
   if (s.code) DIE(s.code, "%s", s.text);
