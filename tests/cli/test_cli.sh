@@ -90,12 +90,12 @@ SLURM_NTASKS=4 SLURM_JOB_ID=1 "$FASCICLE" info >/dev/null || fail "a plain verb 
 # The README's first simulation, on a small graph of the same names.
 block() { sed -n "/^## A first simulation/,/^## Your own/p" "$SOURCE/README.md" | sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" | grep -v '^`'; }
 block json >"$work/lif.json"
-{ block python && echo '    assert len(times) == len(cells) > 0 and b"AVBL" in cells, cells'; } >"$work/read.py"
-printf 'pre,post,weight\nAVBL,PVCL,70\nPVCL,AVAL,3\nAVAL,AVBL,2\n' >"$work/edges.csv"
+{ block python && echo '    assert len(times) == len(cells) > 0 and b"ASHL" in cells, cells'; } >"$work/read.py"
+printf 'pre,post,weight\nASHL,PVCL,70\nPVCL,ASHR,3\nASHR,ASHL,2\n' >"$work/edges.csv"
 (
   cd "$work"
   "$FASCICLE" convert --edges edges.csv --output worm.h5 >/dev/null 2>&1
-  "$RANKS" 2 "$FASCICLE" simulate worm.h5 --config lif.json --steps 1000 --output run 2>err || fail "the README's first simulation: $(cat err)"
+  "$RANKS" 2 "$FASCICLE" simulate worm.h5 --config lif.json --steps 1000 --output run_worm 2>err || fail "the README's first simulation: $(cat err)"
   "$PYTHON" read.py
 )
 echo "cli: ${#verbs[@]} verbs"
