@@ -177,6 +177,7 @@ static void choose_threads(const struct comm *host, struct job *job) {
   if (wanted && !usable && !job->threads)
     log_warning("OMP_NUM_THREADS=%s: not a number from 1 to %d, so it is not used", wanted,
                 MOST_THREADS);
+  job->threads_chosen = job->threads || usable;
   job->n_threads = job->threads ? (int)job->threads : usable ? from_user : share;
   omp_set_num_threads(job->n_threads);
   const int spare = share > job->n_threads ? share - job->n_threads : 0;

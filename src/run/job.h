@@ -41,6 +41,7 @@ struct job {
   const struct backend *backend;
   const struct transport *via;
   int local_rank, local_size; /* among the ranks of this host */
+  bool threads_chosen;        /* by the user: --threads or OMP_NUM_THREADS */
   int n_threads; /* OpenMP threads of this rank; also set as the default of parallel regions */
   int n_readers; /* cores left to this rank, at most one a thread: for threads that read ahead */
   int64_t memory_bytes; /* what a rank may use where it computes, the same on all ranks */

@@ -235,6 +235,23 @@ static struct status open_folder(const struct comm *world, struct simulation *si
 
 /* ---- set up and take down ---- */
 
+/* Where a step takes less than threads need to meet, above all on a machine that others use, one of
+ * them makes it alone; the others may read ahead. */
+static void choose_threads(struct simulation *sim) {
+  enum { FEW_MICROSECONDS = 20 };
+  const struct connectome_facts *facts = connectome_facts(sim->file);
+  const double neuron_us = sim->config.linear.kind ? 0.02 : 0.001, edge_us = 0.003;
+  const double firing = 0.01; /* of the neurons in a step */
+  const double step_us =
+      ((double)facts->n_nodes * neuron_us + (double)facts->n_edges * firing * edge_us) /
+      sim->grid.parts;
+  if (sim->job.threads_chosen || sim->job.n_threads == 1 || sim->job.backend->own_memory ||
+      step_us > FEW_MICROSECONDS)
+    return;
+  sim->job.n_threads = 1;
+  log_line("one thread a rank: a step of this graph is short (--threads N asks for more)");
+}
+
 static struct status check_model(const struct simulation *sim) {
   const struct lif_model_kind *kind = sim->config.linear.kind;
   if (!kind || sim->job.backend->lif->has_models) return fine();
@@ -269,6 +286,7 @@ static struct status set_up(struct comm *world, struct simulation *sim) {
   TRY(check_model(sim));
   sim->digests = lif_config_digests(sim->json);
   TRY(open_grid(world, sim));
+  choose_threads(sim);
   split(sim);
   TRY(simulate_residency(world, sim));
   TRY(open_folder(world, sim));

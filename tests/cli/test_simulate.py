@@ -3,6 +3,7 @@
 and how it reads elsewhere; silence; trials; overflow; refusals."""
 import json
 import os
+import subprocess
 
 import h5py
 import numpy as np
@@ -178,6 +179,16 @@ def test_overflow():
         check(spikes.attributes["last_step"] == 6, "last step")
         check(run("trace", "check", path(f"run{n}"))[0] == 0, "trace check")
     check(len(said) == 1 and "1060" in said.pop(), "one message with the body id:", said)
+
+
+def test_threads_of_small_graphs():
+    """A small graph gets one thread, unless somebody asks for more."""
+    graph, config = random_net(200, 2000, (1, 3), 4).write(), {"threshold": 400, "decay_shifts": [4]}
+    env = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
+    words = [fascicle, "simulate", graph, "--config", write_json("threads.json", config), "--steps", "5"]
+    for more, alone in (([], len(os.sched_getaffinity(0)) > 1), (["--threads", "2"], False)):
+        done = subprocess.run([*words, "--output", path(f"threads{len(more)}"), *more], capture_output=True, text=True, env=env)
+        check(done.returncode == 0 and ("one thread a rank" in done.stderr) == alone, done.stderr)
 
 
 def test_leak_is_said():
