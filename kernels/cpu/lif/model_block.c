@@ -32,6 +32,10 @@ VECTOR_CLONES static void accumulate_shifted(int64_t *restrict to, const int64_t
 void model_accumulate(int64_t *to, const int64_t *from, lidx n, struct lif_factor p) {
   const int64_t sign = p.sign < 0 ? -1 : 0;
   if (p.f == 0) return;
+  if (model_products_here()) {
+    model_products(to, from, n, p);
+    return;
+  }
   if (p.s == 0)
     accumulate_whole(to, from, n, p.f, sign);
   else

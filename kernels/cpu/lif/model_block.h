@@ -9,6 +9,10 @@
 /* to += times(from, p), one factor for all. */
 void model_accumulate(int64_t *to, const int64_t *from, lidx n, struct lif_factor p);
 
+/* The same by vector instructions written out (x86/products.c), where this machine has them. */
+bool model_products_here(void);
+void model_products(int64_t *to, const int64_t *from, lidx n, struct lif_factor p);
+
 /* The same with a factor for each neuron: that of entry e in its class. */
 void model_accumulate_by_class(int64_t *to, const int64_t *from, lidx n, int e,
                                const struct lif_class *classes, const uint16_t *class_of);
