@@ -338,7 +338,8 @@ class Integers(Simulation):
         return new
 
     def check(self, k, arrivals):
-        if np.abs(arrivals).max() >= ARRIVAL_BOUND or max(np.abs(x).max() for x in self.x) >= STATE_BOUND:
+        sums = arrivals if self.excite != self.inhibit else arrivals.sum(axis=0)
+        if np.abs(sums).max() >= ARRIVAL_BOUND or max(np.abs(x).max() for x in self.x) >= STATE_BOUND:
             raise OverflowError(f"a sum or a state leaves its bound at step {k}")
 
 

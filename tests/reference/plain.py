@@ -26,7 +26,8 @@ class Plain:
         events on v and into the synapse in this step."""
         model, x = self.classes[i], self.x[i]
         plus, minus = self.arrivals.pop((k, i, 0), 0), self.arrivals.pop((k, i, 1), 0)
-        in_bounds = max(plus, -minus) < ARRIVAL_BOUND
+        together = model.excite == model.inhibit
+        in_bounds = (abs(plus + minus) if together else max(plus, -minus)) < ARRIVAL_BOUND
         amounts = [nearest(weight / self.net.weight_unit * 4294967296.0) for weight, in weights]
         plus = (plus << 32) + sum(amount for amount in amounts if amount > 0)
         minus = (minus << 32) + sum(amount for amount in amounts if amount < 0)
