@@ -1,3 +1,4 @@
+/* The verb bench: its options, and the line of JSON that every benchmark prints. */
 #include "bench.h"
 #include "build.h"
 #include "core/log.h"

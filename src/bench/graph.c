@@ -1,3 +1,4 @@
+/* The graph that a benchmark runs on: read, or drawn and split over the ranks. */
 #include "graph.h"
 
 #include "io/graph/connectome.h"

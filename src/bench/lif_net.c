@@ -1,3 +1,4 @@
+/* The net and the neurons that are made to fire in `bench lif`. */
 #include "lif_net.h"
 #include "kernels/interface/backends.h"
 #include "partition/generate.h"

@@ -1,3 +1,4 @@
+/* Times the whole training step, as `train` makes it, on random text. */
 #include "train_step.h"
 #include "core/log.h"
 #include "core/mem.h"

@@ -1,3 +1,4 @@
+/* Factors of an AdamW step, the same on every backend. */
 #include "adamw.h"
 
 #include <math.h>

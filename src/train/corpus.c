@@ -1,3 +1,4 @@
+/* The text of a training in memory: its training and its validation part, and windows of it. */
 #include "corpus.h"
 #include "core/mem.h"
 #include "purpose.h"

@@ -1,3 +1,4 @@
+/* The loss on text that is not trained on: drawn windows, or the whole of it. */
 #include "held_out.h"
 #include "corpus.h"
 #include "core/mem.h"

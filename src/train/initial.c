@@ -1,3 +1,4 @@
+/* The values that a training starts from, drawn by ids and never by rank or row. */
 #include "initial.h"
 #include "core/mem.h"
 #include "purpose.h"

@@ -1,3 +1,4 @@
+/* The loop of a training: steps, evaluations, checkpoints, requests to stop. */
 #include "held_out.h"
 #include "core/log.h"
 #include "core/mem.h"

@@ -1,3 +1,4 @@
+/* Loads the share of the graph that a run trains on, and who is driven and read out. */
 #include "network.h"
 #include "partition/halo.h"
 #include "core/mem.h"

@@ -1,3 +1,4 @@
+/* One AdamW step over all parameters, with its learning rates and the clip of the norm. */
 #include "optim.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* One window of the recurrence over ranks: halo rows travel while own rows are worked on. */
 #include "recurrence.h"
 #include "core/log.h"
 #include "contract/transport.h"

@@ -1,3 +1,4 @@
+/* The network with its character model: forward, loss, backward, and the sums over ranks. */
 #include "rnn.h"
 #include "core/mem.h"
 #include "recurrence.h"

@@ -1,3 +1,4 @@
+/* Opens the checkpoint of a training again, for evaluate, sample and export. */
 #include "saved_model.h"
 #include "io/hdf5/fields.h"
 #include "io/files/files.h"

@@ -1,3 +1,4 @@
+/* Reads a text in UTF-8 and turns it into tokens of its vocabulary. */
 #include "text.h"
 #include "core/mem.h"
 #include "core/rng.h"

@@ -1,3 +1,4 @@
+/* The graph and the files that every fuzzed verb starts from. */
 #include "fuzz_base.h"
 
 static void put_text(const char *name, const char *text) {

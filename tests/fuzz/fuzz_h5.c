@@ -1,3 +1,4 @@
+/* Changes datasets and attributes of an HDF5 file by the bytes of a fuzz input. */
 #include "fuzz_h5.h"
 
 #include <hdf5.h>

@@ -1,3 +1,4 @@
+/* Runs a verb inside the fuzzer: an end of the job returns here, and memory is counted. */
 #include "fuzz_run.h"
 #include "core/comm.h"
 #include "core/log.h"

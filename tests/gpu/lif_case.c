@@ -1,3 +1,4 @@
+/* LIF nets and jobs for the GPU tests, and the digest of what a backend makes of them. */
 #include "lif_case.h"
 #include "core/digest.h"
 #include "core/mem.h"

@@ -1,3 +1,4 @@
+/* Recurrences for the GPU tests, and their errors against float64. */
 #include "recur_case.h"
 #include "kernels/interface/backends.h"
 #include "core/mem.h"

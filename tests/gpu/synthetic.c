@@ -1,3 +1,4 @@
+/* Random graphs of given degrees for the GPU tests and benchmarks. */
 #include "synthetic.h"
 #include "core/mem.h"
 #include "core/rng.h"

@@ -1,3 +1,4 @@
+/* Small dense products for the readout, row by row in a fixed order. */
 #include "matmul.h"
 #include "core/clones.h"
 

@@ -1,3 +1,4 @@
+/* Edges of a graph on the GPU between the order of the caller and that of the kernels. */
 #include "edge_order.h"
 
 namespace {

@@ -10,8 +10,8 @@ namespace lif {
 
 constexpr int FAULT_BIT = 32;
 
-/* Thread 0 tells the other blocks that this one has come to barrier n; whoever hears of it sees all
- * additions that the block made before. Behind a __syncthreads. */
+/* Thread 0 tells the other blocks that this one has come to barrier n; whoever receives of it sees
+ * all additions that the block made before. Behind a __syncthreads. */
 __device__ __forceinline__ void arrive(const lif_device &d, const shared &s, unsigned n) {
   if (threadIdx.x != 0) return;
   asm volatile(

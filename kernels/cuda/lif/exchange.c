@@ -83,7 +83,7 @@ struct lif_gpu_exchange *lif_gpu_exchange_open(const struct comm *comm, const st
                         .size = comm->size,
                         .stride = most_words(first, comm->size),
                         .window = direct ? lif_pace_window(d->min_delay) : d->min_delay,
-                        .n_told = d->n_words > 0 ? d->n_words : 1,
+                        .n_words_sent = d->n_words > 0 ? d->n_words : 1,
                         .period = direct ? lif_pace_period(d->min_delay) : d->min_delay,
                         .direct = direct,
                         .row = exchange->row};
@@ -128,8 +128,8 @@ static void launch(struct lif_gpu_exchange *exchange, const struct lif_device *d
   lif_link_launch(&own, &exchange->link, n_blocks, stretch, NULL);
 }
 
-/* n steps after the clock's: batch after batch, each heard at the beginning of the next, the last
- * by itself.
+/* n steps after the clock's: batch after batch, each received at the beginning of the next, the
+ * last by itself.
  */
 static void queue_batches(struct lif_gpu_exchange *exchange, const struct lif_device *d,
                           int n_blocks, int n) {
@@ -141,13 +141,13 @@ static void queue_batches(struct lif_gpu_exchange *exchange, const struct lif_de
     const struct lif_stretch stretch = {.step = done,
                                         .first = done,
                                         .n_steps = n - done < each ? n - done : each,
-                                        .n_heard = before};
+                                        .n_received = before};
     launch(exchange, d, n_blocks, k, &stretch);
     nccl_all_gather(exchange->comm, exchange->outbox,
                     (size_t)box_words(&exchange->link) * sizeof(uint64_t), exchange->inbox);
     before = stretch.n_steps;
   }
-  const struct lif_stretch last = {.step = done, .first = done, .n_heard = before};
+  const struct lif_stretch last = {.step = done, .first = done, .n_received = before};
   launch(exchange, d, n_blocks, k, &last);
 }
 

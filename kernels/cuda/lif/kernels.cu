@@ -35,7 +35,7 @@ __device__ __forceinline__ int word_of(int pass, int u) {
 
 template <way WAY>
 __device__ __forceinline__ void take_own(const lif_device &d, shared &s, int64_t t0,
-                                         neuron (&own)[PASS], agenda *kept) {
+                                         neuron (&own)[PASS], due_stimuli *kept) {
 #pragma unroll
   for (int u = 0; u < PASS; u++) {
     const place p = place_of<WAY>(d, word_of(0, u), threadIdx.x % WARP);
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   unsigned barrier = 0;
   bool stop = false;
   neuron own[PASS];
-  agenda passing[PASS], *kept = STRIDE > 1 ? agendas<OWN>(d, s) + threadIdx.x : passing;
+  due_stimuli passing[PASS], *kept = STRIDE > 1 ? due_stimuli_of<OWN>(d, s) + threadIdx.x : passing;
   if (RESIDENT) take_own<WAY>(d, s, t0, own, kept);
   for (int k = 0; k < n_steps; k++) {
     SUM *sums = (SUM *)d.ring + (int64_t)slot * d.width;
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         const int word = word_of(pass, u);
         const place p = place_of<WAY>(d, word, lane);
         const int at = u * THREADS + threadIdx.x;
-        agenda &a = kept[u * STRIDE];
+        due_stimuli &a = kept[u * STRIDE];
         if (!RESIDENT) {
           own[u] = take(d, p, t0, a);
           prepare(d, p, t0, k, own[u], a);

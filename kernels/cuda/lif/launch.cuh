@@ -16,7 +16,7 @@ template <bool GENERAL> __device__ __forceinline__ void clear(shared &s) {
 
 /* The u-th neuron of a thread that keeps it for the launch, with its edges and stimuli at hand. */
 __device__ __forceinline__ void keep(const lif_device &d, shared &s, place p, int u, int64_t t0,
-                                     neuron &own, agenda &a) {
+                                     neuron &own, due_stimuli &a) {
   const int at = u * THREADS + threadIdx.x;
   own = take(d, p, t0, a);
   prepare(d, p, t0, 0, own, a);

@@ -61,7 +61,7 @@ constexpr uint32_t FIRES = 1 << 24;  /* a stimulus makes it fire at the coming s
 constexpr uint32_t PUSHED = 1 << 25; /* stimuli add something then */
 
 /* Its stimuli. */
-struct agenda {
+struct due_stimuli {
   uint32_t touch, end; /* that are not over */
   int64_t push;        /* what they add at the coming step, if anything */
 };
@@ -74,9 +74,9 @@ __device__ __forceinline__ int32_t first_of(const lif_touch &touch, int64_t t0) 
   return k < 0 ? 0 : k < NEVER ? (int32_t)k : NEVER;
 }
 
-__device__ __forceinline__ neuron take(const lif_device &d, place p, int64_t t0, agenda &a) {
+__device__ __forceinline__ neuron take(const lif_device &d, place p, int64_t t0, due_stimuli &a) {
   neuron c = {0, 0, NEVER};
-  a = agenda{0, 0, 0};
+  a = due_stimuli{0, 0, 0};
   if (p.i >= d.n) return c;
   c.v = d.potential[p.at], c.state = d.counter[p.at];
   if (d.mute) c.state |= (uint32_t)d.mute[p.i] << MUTE_BIT;
@@ -88,7 +88,7 @@ __device__ __forceinline__ neuron take(const lif_device &d, place p, int64_t t0,
 }
 
 __device__ __forceinline__ void put(const lif_device &d, place p, const neuron &c,
-                                    const agenda &a) {
+                                    const due_stimuli &a) {
   if (p.i >= d.n) return;
   d.potential[p.at] = c.v, d.counter[p.at] = (uint16_t)c.state;
   if (d.touch_ptr) d.touch_now[p.at] = a.touch;
@@ -107,9 +107,9 @@ __device__ inline bool is_over(const lif_touch &touch, int64_t t) {
 
 /* The stimuli of step t = t0 + k, some of which have begun. */
 __device__ __forceinline__ void meet_stimuli(const lif_device &d, place p, int64_t t0, int k,
-                                             neuron &c, agenda &kept) {
+                                             neuron &c, due_stimuli &kept) {
   const int64_t t = t0 + k;
-  agenda a = kept;
+  due_stimuli a = kept;
   while (a.touch < a.end && is_over(d.touch[a.touch], t)) a.touch++;
   c.first = a.touch < a.end ? first_of(d.touch[a.touch], t0) : NEVER;
   a.push = 0;
@@ -131,7 +131,7 @@ __device__ __forceinline__ void meet_stimuli(const lif_device &d, place p, int64
 }
 
 __device__ __forceinline__ void prepare(const lif_device &d, place p, int64_t t0, int k, neuron &c,
-                                        agenda &a) {
+                                        due_stimuli &a) {
   c.state &= ~(FIRES | PUSHED);
   if (k >= c.first) meet_stimuli(d, p, t0, k, c, a);
 }
@@ -147,7 +147,7 @@ __device__ __forceinline__ SUM due_at(const lif_device &d, place p, const SUM *s
  * contract/lif.h has the rules. */
 template <class SUM>
 __device__ __forceinline__ bool step_neuron(const lif_device &d, place p, int64_t offset, SUM *slot,
-                                            SUM due, neuron &c, const agenda &a, fault &f,
+                                            SUM due, neuron &c, const due_stimuli &a, fault &f,
                                             bool &faulty) {
   if (due) slot[p.at] = 0;
   const bool removed = c.state & REMOVED;

@@ -44,12 +44,12 @@ struct shared {
 
 /* Behind the lists: routes of the listed spikes where they are needed, else the stimuli of the
  * neurons that threads keep. */
-static_assert(sizeof(agenda) == sizeof(lif_route), "either has the same room");
+static_assert(sizeof(due_stimuli) == sizeof(lif_route), "either has the same room");
 
 /* room: spikes that a warp lists at most. */
 constexpr size_t shared_bytes(int room, int lists) {
   return sizeof(shared) + lists * WARPS * room * sizeof(lif_spike) +
-         PASS * THREADS * sizeof(agenda);
+         PASS * THREADS * sizeof(due_stimuli);
 }
 
 template <int ROOM>
@@ -62,8 +62,9 @@ __device__ __forceinline__ lif_route &route_at(const lif_device &d, shared &s, i
   return ((lif_route *)lists_end<ROOM>(d, s))[at];
 }
 
-template <int ROOM> __device__ __forceinline__ agenda *agendas(const lif_device &d, shared &s) {
-  return (agenda *)lists_end<ROOM>(d, s);
+template <int ROOM>
+__device__ __forceinline__ due_stimuli *due_stimuli_of(const lif_device &d, shared &s) {
+  return (due_stimuli *)lists_end<ROOM>(d, s);
 }
 
 /* Written out, because for a pointer that it does not know to be global the compiler takes an
@@ -114,7 +115,7 @@ __device__ __forceinline__ int spike_of(const lif_spike *list, int n, uint32_t p
 }
 
 /* Pieces on their way, an edge of each in every lane; what else belongs to piece u is lane u's. */
-struct handful {
+struct edge_batch {
   uint2 edge[AHEAD];
   uint2 *keep;
   uint32_t shift;
@@ -148,11 +149,11 @@ __device__ __forceinline__ int warp_of(const listing &l, uint32_t piece) {
   return __popc(__ballot_sync(ALL, l.start <= piece)) - 1;
 }
 
-/* A handful of pieces below `to`: lane u < AHEAD looks up piece u, then all
+/* A batch of pieces below `to`: lane u < AHEAD looks up piece u, then all
  * lanes load an edge of each. */
 template <bool GENERAL, bool LATE, int ROOM>
 __device__ __forceinline__ void fetch(const lif_device &d, shared &s, const listing &l,
-                                      uint32_t first, uint32_t to, int lane, handful &h) {
+                                      uint32_t first, uint32_t to, int lane, edge_batch &h) {
   const uint32_t piece = first + lane % AHEAD;
   int warp = 0;
 #pragma unroll
@@ -186,7 +187,7 @@ __device__ __forceinline__ void fetch(const lif_device &d, shared &s, const list
 }
 
 template <class SUM, bool GENERAL>
-__device__ __forceinline__ void send_handful(const lif_device &d, handful &h, int lane, int slot) {
+__device__ __forceinline__ void send_batch(const lif_device &d, edge_batch &h, int lane, int slot) {
 #pragma unroll
   for (int u = 0; u < AHEAD; u++) {
     uint2 edge = h.edge[u];
@@ -200,7 +201,7 @@ __device__ __forceinline__ void send_handful(const lif_device &d, handful &h, in
   }
 }
 
-/* All pieces, `n` of them, shared out among the warps; the next handful is fetched while one is
+/* All pieces, `n` of them, shared out among the warps; the next batch is fetched while one is
  * sent. LATE: some may be a step late. */
 template <class SUM, bool GENERAL, bool LATE, int ROOM>
 __device__ __forceinline__ void send(const lif_device &d, shared &s, const listing &l, uint32_t n,
@@ -208,12 +209,12 @@ __device__ __forceinline__ void send(const lif_device &d, shared &s, const listi
   const int lane = threadIdx.x % WARP;
   uint32_t first = threadIdx.x / WARP * AHEAD;
   if (first >= n) return;
-  handful now, next;
+  edge_batch now, next;
   fetch<GENERAL, LATE, ROOM>(d, s, l, first, n, lane, now);
   while (first < n) {
     first += WARPS * AHEAD;
     if (first < n) fetch<GENERAL, LATE, ROOM>(d, s, l, first, n, lane, next);
-    send_handful<SUM, GENERAL>(d, now, lane, slot);
+    send_batch<SUM, GENERAL>(d, now, lane, slot);
     now = next;
   }
 }
@@ -248,7 +249,7 @@ __device__ __forceinline__ void publish(const lif_host_edges &host, int64_t row,
 }
 
 /* A spike about to be listed. */
-struct errand {
+struct pending_spike {
   lif_spike spike;
   lif_route route;
   bool from_host;
@@ -256,7 +257,7 @@ struct errand {
 };
 
 /* Where a row's edges are to be read, its copy on the device if there is one. */
-__device__ __forceinline__ void find(const lif_device &d, int64_t row, span e, errand &r) {
+__device__ __forceinline__ void find(const lif_device &d, int64_t row, span e, pending_spike &r) {
   const int64_t at = kept_at(d.host.kept + row);
   r.from_host = at < 0;
   if (at >= 0) {
@@ -325,10 +326,10 @@ __device__ __forceinline__ int64_t enlist(const lif_device &d, shared &s, queue 
   if (!senders) return NO_CLAIM;
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   if (!from.sends) e.n = 0;
-  errand r = {{d.out + e.first, e.n, 0},
-              {nullptr, (uint32_t)(from.trial * d.n_words * WARP)},
-              false,
-              NO_CLAIM};
+  pending_spike r = {{d.out + e.first, e.n, 0},
+                     {nullptr, (uint32_t)(from.trial * d.n_words * WARP)},
+                     false,
+                     NO_CLAIM};
   if (from.late) r.spike.edge = (const uint2 *)((unsigned long long)r.spike.edge | LATE_BIT);
   if (GENERAL && d.host.edge && e.n > 0) find(d, from.row, e, r);
   const uint32_t pieces = (uint32_t)(e.n + PIECE - 1) / PIECE;

@@ -1,3 +1,4 @@
+/* Which block owns which rows and edges in the persistent window, so that lanes share the work. */
 #include "persist_plan.h"
 #include "core/mem.h"
 

@@ -1,3 +1,4 @@
+/* How rows are split into items of about equal work, for the groups of lanes that walk them. */
 #include "plan.h"
 #include "core/mem.h"
 

@@ -1,3 +1,4 @@
+/* The tables of the recurrence that never change: edges by target and by source, on the device. */
 #include "tables.h"
 #include "core/mem.h"
 #include "plan.h"

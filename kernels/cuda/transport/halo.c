@@ -1,3 +1,4 @@
+/* What a transport keeps on the device for each halo: its list of rows to send, and buffers. */
 #include "halo.h"
 #include "core/mem.h"
 #include "rows.h"

@@ -1,3 +1,4 @@
+/* A thread that asks NCCL for asynchronous errors and ends the job with one line. */
 #include "nccl_watch.h"
 #include "core/fail.h"
 #include "nccl_messages.h"

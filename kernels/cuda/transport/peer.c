@@ -1,3 +1,4 @@
+/* Rows between GPUs of one host by mapped memory and copy engines. */
 #include "peer.h"
 #include "core/log.h"
 #include "core/mem.h"

@@ -1,4 +1,4 @@
-/* The lower-latency road between GPUs of one host: ranks map each other's memory, copy engines
+/* The lower-latency exchange between GPUs of one host: ranks map each other's memory, copy engines
  * carry the rows, and flags in device memory say when rows may come and when they have. No kernel
  * of a communication library takes multiprocessors away from the work beside it. */
 #ifndef FASCICLE_PEER_H

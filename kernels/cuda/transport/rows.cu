@@ -1,3 +1,4 @@
+/* Kernels that pack, add and sum rows on their way between ranks. */
 #include "kernels/cuda/gpu/gpu.h"
 #include "rows.h"
 
