@@ -37,7 +37,10 @@ static void count_piece(struct census *c, const struct room *r, eidx n, bool cou
 static struct census take_census(struct connectome_file *file) {
   const struct connectome_facts *f = connectome_facts(file);
   const eidx size = f->n_edges < PIECE ? f->n_edges : PIECE;
-  struct census c = {.in = NEW_ZERO(int64_t, f->n_nodes), .out = NEW_ZERO(int64_t, f->n_nodes)};
+  struct census c = {.in = NEW_ZERO(int64_t, f->n_nodes),
+                     .out = NEW_ZERO(int64_t, f->n_nodes),
+                     .least = f->n_edges ? INT16_MAX : 0,
+                     .most = f->n_edges ? INT16_MIN : 0};
   struct room r = {NEW(uint32_t, size), NEW(uint32_t, size), NEW(uint32_t, size),
                    NEW(int16_t, size)};
   for (eidx first = 0; first < f->n_edges; first += PIECE) {

@@ -261,4 +261,15 @@ def test_checkpoint_and_spikes(tables):
     check("spikes", (spikes["kind"], spikes["verified"], spikes["steps"]["last"]), ("spikes", True, 59))
 
 
+def test_impulses_of_one_sign(tables):
+    """The least and the largest impulse are those of edges, where all are of one sign too."""
+    for sign, wanted in ((1, (3, 5)), (-1, (-5, -3))):
+        table, graph = tables.path(f"sign{sign}.csv"), tables.path(f"sign{sign}.h5")
+        with open(table, "w") as file:
+            file.write(f"A,B,{3 * sign}\nB,C,{5 * sign}\n")
+        done("convert", "--edges", table, "--columns", "pre=1,post=2,weight=3", "--output", graph)
+        facts = facts_of(graph)["impulse"]
+        check(f"impulses of sign {sign}", (facts["min"], facts["max"]), wanted)
+
+
 main(globals())
