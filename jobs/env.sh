@@ -4,8 +4,6 @@
 if [ "$(id -u)" = 0 ]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
 export OMPI_MCA_rmaps_base_oversubscribe=${OMPI_MCA_rmaps_base_oversubscribe:-1}
 export OMPI_MCA_mpi_yield_when_idle=${OMPI_MCA_mpi_yield_when_idle:-1}
-# mpirun's own account of an exit code, two blocks of it, below the one line that says why (mpirun -q does the same).
-export OMPI_MCA_orte_execute_quiet=${OMPI_MCA_orte_execute_quiet:-1}
 # Modules, on a cluster: module load gcc openmpi hdf5 cuda nccl
 # Where the program is: the build in this tree, the one installed with these scripts, else the one in PATH.
 if [ -z "${FASCICLE:-}" ]; then

@@ -110,11 +110,11 @@ def ranks_of(process, n):
     raise AssertionError(f"{n} ranks did not start")
 
 
-def wait_for(condition, what, seconds=600):
+def wait_for(condition, what, seconds=600, pause=0.02):
     until = time.time() + seconds
     while not condition():
         check(time.time() < until, "waited in vain for", what)
-        time.sleep(0.02)
+        time.sleep(pause)
 
 
 def wait_steps(output, step):

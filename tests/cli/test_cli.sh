@@ -61,7 +61,7 @@ for words in --help "info --help"; do
   [ "$("$RANKS" 3 "$FASCICLE" $words | grep -c ^Usage)" = 1 ] || fail "3 ranks, $words: not one text"
 done
 
-# By mpirun as the README says: the one line, nothing of mpirun's, for an agreed error and for a fatal one of all ranks.
+# By mpirun -q as the README says: the one line, nothing of mpirun's, for an agreed error and for a fatal one of all ranks.
 "$FASCICLE" generate --nodes 9 --edges 20 --output "$work/damaged.h5" >/dev/null 2>&1
 "$PYTHON" - "$work/damaged.h5" <<'END'
 import sys
@@ -74,7 +74,7 @@ END
 for words in "nothere.h5" "$work/damaged.h5"; do
   rc=0
   # shellcheck source=/dev/null
-  (. "$SOURCE/jobs/env.sh" && mpirun -n 3 "$FASCICLE" inspect "$words" >/dev/null 2>"$work/err") || rc=$?
+  (. "$SOURCE/jobs/env.sh" && mpirun -q -n 3 "$FASCICLE" inspect "$words" >/dev/null 2>"$work/err") || rc=$?
   if [ $rc != 65 ] || [ "$(wc -l <"$work/err")" != 1 ]; then fail "mpirun: code $rc, not one line: $(cat "$work/err")"; fi
 done
 
