@@ -17,13 +17,13 @@ def path(name=""):
 
 
 def listens(pid, number):
-    """Whether a process has a handler for a signal."""
+    """Whether a process has a handler for a signal, or a thread that waits for it."""
     try:
         with open(f"/proc/{pid}/status") as file:
-            caught = next(line for line in file if line.startswith("SigCgt"))
-    except (OSError, StopIteration):
+            masks = [line.split()[1] for line in file if line.startswith(("SigCgt", "SigBlk"))]
+    except OSError:
         return False
-    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
 
 
 def kill_session(process):
