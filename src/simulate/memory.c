@@ -11,10 +11,15 @@
 
 static struct plan_graph graph_of(const struct simulation *sim) {
   const struct connectome_facts *f = connectome_facts(sim->file);
+  const int delay = (int)sim->config.linear.delay; /* of every edge, or 0 */
   return (struct plan_graph){.n_nodes = f->n_nodes,
                              .n_edges = f->n_edges,
-                             .min_delay = f->n_edges ? f->min_delay : 1,
-                             .max_delay = f->n_edges ? f->max_delay : 1,
+                             .min_delay = delay        ? delay
+                                          : f->n_edges ? f->min_delay
+                                                       : 1,
+                             .max_delay = delay        ? delay
+                                          : f->n_edges ? f->max_delay
+                                                       : 1,
                              .wide = f->max_in_impulse > INT32_MAX,
                              .parts = sim->grid.parts};
 }
