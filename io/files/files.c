@@ -71,10 +71,14 @@ static bool holds(const char *path, const struct stat *output, int depth) {
   return found;
 }
 
-struct status file_not_input(const char *output, const char *input) {
+bool file_lies_in(const char *path, const char *folder) {
   enum { DEEPEST = 4 };
   struct stat there;
-  if (!input || stat(output, &there) || !holds(input, &there, DEEPEST)) return fine();
+  return !stat(path, &there) && holds(folder, &there, DEEPEST);
+}
+
+struct status file_not_input(const char *output, const char *input) {
+  if (!input || !file_lies_in(output, input)) return fine();
   return failure(EXIT_USAGE, "--output %s: this is an input (%s); give another name", output,
                  input);
 }

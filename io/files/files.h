@@ -18,6 +18,9 @@ struct status file_may_write(const char *path, int64_t bytes, bool force);
  * To be asked before file_may_write, so that nobody is told to use --force on an input. */
 struct status file_not_input(const char *output, const char *input);
 
+/* Whether PATH leads to a file of FOLDER, however either is spelled; at most four folders down. */
+bool file_lies_in(const char *path, const char *folder);
+
 /* PATH.tmp, or EXIT_OUTPUT when the name gets too long. For the locked folder of a run. */
 struct status file_tmp_name(const char *path, char tmp[FILE_PATH]);
 

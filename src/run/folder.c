@@ -109,6 +109,21 @@ static bool resumes_from_file(const struct job *job) {
   return strcmp(job->resume, "none") && strcmp(job->resume, "auto");
 }
 
+/* What --force removes must not be read from. */
+static struct status not_an_input(const struct rundir *dir, const char *path) {
+  if (!path || !file_lies_in(path, dir->path)) return fine();
+  return failure(EXIT_USAGE,
+                 "--force would remove the run in %s, but %s, which is read, lies there: copy it "
+                 "elsewhere first, or give another --output",
+                 dir->path, path);
+}
+
+static struct status replace_run(const struct job *job, const struct rundir *dir) {
+  TRY(not_an_input(dir, job->config));
+  for (int i = 0; i < job->n_reads; i++) TRY(not_an_input(dir, job->reads[i]));
+  return remove_run(dir);
+}
+
 static struct status take_folder(const struct job *job, struct rundir *dir) {
   char path[FILE_PATH];
   if (resumes_from_file(job) && !file_exists(job->resume)) /* before anything is made */
@@ -129,7 +144,7 @@ static struct status take_folder(const struct job *job, struct rundir *dir) {
         "%s: holds files that this program did not make; --force removes only its own runs, choose "
         "another --output",
         dir->path);
-  if (old && job->force) TRY(remove_run(dir));
+  if (old && job->force) TRY(replace_run(job, dir));
   TRY(mark_as_ours(dir));
   rundir_file(dir, "checkpoints", path);
   TRY(folder_make(path));

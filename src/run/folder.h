@@ -35,8 +35,8 @@ struct rundir {
 /* Make or take over job->output, lock it, make checkpoints/, open log.txt, remove `again`: it
  * stays removed when the resume is refused further on, so that a job script does not queue
  * what cannot go on. EXIT_USAGE without an output, EXIT_OUTPUT when the folder holds a run or
- * other files, or a run works in it, EXIT_INPUT when a file to go on from is missing: then
- * nothing is made. Agreed. */
+ * other files, or a run works in it, EXIT_USAGE when --force would remove a file that is read,
+ * EXIT_INPUT when a file to go on from is missing: then nothing is made. Agreed. */
 struct status rundir_open(const struct comm *comm, const struct job *job, struct rundir *dir);
 
 /* A folder below for a part of the run (one trial), with checkpoints and metrics of its own; comm

@@ -251,11 +251,18 @@ struct status job_start(const struct comm *world, struct job *job) {
 void job_stop(struct job *job) {
   if (job->backend) job->backend->stop();
   job->backend = NULL;
+  mem_free(job->reads);
+  job->reads = NULL, job->n_reads = 0;
 }
 
 enum halo_kind job_exchange(const struct job *job) {
   if (!strcmp(job->exchange, "halo")) return HALO_NEEDED;
   return strcmp(job->exchange, "all-gather") ? HALO_AUTO : HALO_ALL;
+}
+
+void job_reads(struct job *job, const char *path) {
+  job->reads = mem_grow(job->reads, job->n_reads + 1, sizeof *job->reads);
+  job->reads[job->n_reads++] = path;
 }
 
 struct option job_exchange_option(struct job *job) {

@@ -31,6 +31,8 @@ struct job {
   const char *exchange;        /* "auto", "halo", "all-gather" */
   const char *resume;          /* "auto", "none" or a checkpoint file */
   struct texts set;            /* --set key=value */
+  int n_reads;
+  const char **reads; /* [n_reads] files that the verb reads beside `config`: --force spares them */
   bool force, json;
   int64_t parts, threads;         /* 0: chosen */
   int64_t checkpoint_every, keep; /* steps (0: only at a request; -1: not given), files */
@@ -55,6 +57,9 @@ struct job job_defaults(void);
 /* Write the rows of the shared options to rows[0 ..]; returns their number, JOB_OPTIONS. */
 enum { JOB_OPTIONS = 15 };
 int job_options(struct job *job, struct option *rows);
+
+/* The verb reads this file, too; the text must last until rundir_open. */
+void job_reads(struct job *job, const char *path);
 
 /* The row of --exchange, for verbs that split the recurrence over parts; what it asks for. */
 struct option job_exchange_option(struct job *job);

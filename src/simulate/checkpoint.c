@@ -14,16 +14,30 @@ static const char kind[] = "fascicle lif checkpoint";
 enum { FORMAT_VERSION = 1, MOST_FIELDS = 4 + LIF_MOST_COMPONENTS };
 static const int64_t MOST_SEGMENTS = (int64_t)1 << 40;
 
-json_t *lif_config_digests(const json_t *config) {
+/* The keys of what files hold begin with this. */
+static const char content[] = "content of ";
+
+static void add_files(const struct lif_config *config, json_t *digests) {
+  for (int k = 0; k < config->n_inputs; k++) {
+    const struct lif_input *input = &config->input[k];
+    char key[64];
+    if (!input->file) continue;
+    snprintf(key, sizeof key, "%sstimulus[%d].file", content, k);
+    json_object_set_new(digests, key, json_string(input->digest));
+  }
+}
+
+json_t *lif_config_digests(const json_t *json, const struct lif_config *config) {
   json_t *digests = json_object();
   const char *key;
   json_t *value;
-  json_object_foreach((json_t *)config, key, value) {
+  json_object_foreach((json_t *)json, key, value) {
     char text[DIGEST_TEXT];
     if (!strcmp(key, "about")) continue; /* remarks: any JSON, without effect */
     job_json_digest(value, text);
     json_object_set_new(digests, key, json_string(text));
   }
+  add_files(config, digests);
   return digests;
 }
 
@@ -102,17 +116,25 @@ struct status lif_save(const struct comm *comm, const char *path, const struct l
 
 /* ---- is it ours? ---- */
 
+static struct status other_config(const char *path, const char *key) {
+  const size_t n = sizeof content - 1;
+  if (!strncmp(key, content, n))
+    return failure(EXIT_USAGE,
+                   "%s: what \"%s\" names has changed since it was written: a run goes on only as "
+                   "it began; bring back what was there, or start in another --output",
+                   path, key + n);
+  return failure(EXIT_USAGE,
+                 "%s: written by a run with another \"%s\": a run goes on only as it began; use "
+                 "that configuration, or start in another --output",
+                 path, key);
+}
+
 static struct status check_config(const char *path, const json_t *theirs, const json_t *ours) {
   const char *key;
   json_t *value;
-  json_object_foreach((json_t *)ours, key, value) {
-    if (json_equal(value, json_object_get(theirs, key))) continue;
-    return failure(
-        EXIT_USAGE,
-        "%s: written by a run with another \"%s\": a run goes on only as it began; use that "
-        "configuration, or start in another --output",
-        path, key);
-  }
+  json_object_foreach(
+      (json_t *)ours, key,
+      value) if (!json_equal(value, json_object_get(theirs, key))) return other_config(path, key);
   return fine();
 }
 

@@ -7,8 +7,8 @@
 
 #include "io/graph/connectome.h"
 #include "core/json.h"
+#include "config.h"
 #include "lif/run.h"
-#include "models/models.h"
 
 /* What a checkpoint says about itself besides the arrays. */
 struct lif_point {
@@ -27,8 +27,9 @@ struct lif_place {
   const gidx *first_of_rank; /* [size + 1] */
 };
 
-/* Key by key, the digests of a resolved configuration: a new object. */
-json_t *lif_config_digests(const json_t *config);
+/* Key by key, the digests of a resolved configuration, and of the files that it names: a new
+ * object. */
+json_t *lif_config_digests(const json_t *json, const struct lif_config *config);
 
 /* Collective over the ranks of a replica. `provenance` is borrowed. Agreed. */
 struct status lif_save(const struct comm *comm, const char *path, const struct lif_place *place,

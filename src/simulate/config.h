@@ -4,6 +4,7 @@
 #define FASCICLE_LIF_CONFIG_H
 
 #include "contract/lif.h"
+#include "core/digest.h"
 #include "graph/select.h"
 #include "models/models.h"
 #include "run/config_keys.h"
@@ -31,10 +32,11 @@ struct lif_input {
   double weight_pa, weight_mv, weight; /* LIF_POISSON: one of them; NAN: not given */
   int64_t amount;                      /* one event, 2^-32 units */
   int n_tails;
-  uint64_t *tail;     /* [n_tails] as struct lif_stimulus */
-  int64_t *amount_of; /* [n_classes] current and noise */
-  const char *file;   /* LIF_REPLAY; borrowed from the configuration */
-  int64_t *node;      /* LIF_REPLAY: [n_steps] who fires at step[i], by step, then node */
+  uint64_t *tail;           /* [n_tails] as struct lif_stimulus */
+  int64_t *amount_of;       /* [n_classes] current and noise */
+  const char *file;         /* LIF_REPLAY; borrowed from the configuration */
+  char digest[DIGEST_TEXT]; /* of its spikes */
+  int64_t *node;            /* LIF_REPLAY: [n_steps] who fires at step[i], by step, then node */
 };
 
 struct lif_silence {

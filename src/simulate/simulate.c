@@ -228,6 +228,9 @@ struct status simulate_describe(const struct comm *comm, const struct simulation
 }
 
 static struct status open_folder(const struct comm *world, struct simulation *sim) {
+  job_reads(&sim->job, sim->graph);
+  for (int i = 0; i < sim->config.n_inputs; i++)
+    if (sim->config.input[i].file) job_reads(&sim->job, sim->config.input[i].file);
   TRY(rundir_open(world, &sim->job, &sim->dir));
   sim->facts = collect_facts(world, sim);
   return fine();
@@ -275,6 +278,21 @@ static void say_leak(const struct simulation *sim) {
       least == 31 ? ", or give \"decay_shifts\": [] for no leak" : "");
 }
 
+/* Hosts may have files of their own under one name. */
+static struct status check_same(const struct comm *world, const char *where,
+                                const json_t *digests) {
+  char first[DIGEST_TEXT], own[DIGEST_TEXT];
+  job_json_digest(digests, own);
+  memcpy(first, own, sizeof first);
+  comm_share(world, first, sizeof first, 0);
+  return agree(world, strcmp(first, own) == 0
+                          ? fine()
+                          : failure(EXIT_USAGE,
+                                    "%s: files that it names differ between hosts: name files that "
+                                    "all ranks share",
+                                    where));
+}
+
 static struct status set_up(struct comm *world, struct simulation *sim) {
   TRY(job_start(world, &sim->job));
   TRY(job_config(world, &sim->job, &sim->json));
@@ -282,9 +300,10 @@ static struct status set_up(struct comm *world, struct simulation *sim) {
   neurons_load(sim->file, &sim->neurons);
   char where[FILE_PATH];
   job_config_name(&sim->job, where, sizeof where);
-  TRY(lif_config_read(sim->json, where, &sim->neurons, &sim->config));
+  TRY(agree(world, lif_config_read(sim->json, where, &sim->neurons, &sim->config)));
   TRY(check_model(sim));
-  sim->digests = lif_config_digests(sim->json);
+  sim->digests = lif_config_digests(sim->json, &sim->config);
+  TRY(check_same(world, where, sim->digests));
   TRY(open_grid(world, sim));
   choose_threads(sim);
   split(sim);

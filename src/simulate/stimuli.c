@@ -162,6 +162,7 @@ static struct status take_replayed(struct spikes_file *file, const char *where,
   if (fabs(facts->dt_ms - r->config->dt_ms) > 1e-9)
     return failure(EXIT_USAGE, "%s: %s has dt_ms %g; this run has %g", where, input->file,
                    facts->dt_ms, r->config->dt_ms);
+  memcpy(input->digest, facts->spikes_digest, sizeof input->digest);
   input->step = NEW(int64_t, n), input->node = NEW(int64_t, n);
   spikes_read(file, 0, n, input->step, input->node);
   for (int64_t i = 0; i < n; i++) {

@@ -249,6 +249,7 @@ static void print_result(const struct training *t) {
 
 static struct status run_in_folder(struct training *t, const struct request_line *line) {
   char graph[FILE_PATH], text[FILE_PATH];
+  job_reads(t->job, line->graph), job_reads(t->job, line->text);
   TRY(rundir_open(t->world, t->job, &t->dir));
   say_sizes(t);
   TRY(begin(t));

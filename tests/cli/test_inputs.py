@@ -1,6 +1,7 @@
 # seconds: 200
 """An output that is an input is refused, whatever the verb and however its name is spelt, and the input stays as it is; order may
 replace its input."""
+import json
 import os
 import random
 import shutil
@@ -72,6 +73,44 @@ def test_generate_and_order():
     refused(graph, "generate", "--shuffle-of", graph)
     good("order", graph, "--output", graph, "--force", "--parts", 8)
     good("inspect", graph, "--verify")
+
+
+def spared(folder, files, *words):
+    """--force with an input in the folder that it would replace: refused, everything stays."""
+    for name in files:
+        before = {os.path.join(top, f): os.stat(os.path.join(top, f)).st_ino for top, _, names in os.walk(folder) for f in names
+                  if f not in ("lock", "log.txt")}
+        for n in (1, 2):
+            code, _, err = run(*[name if word is None else word for word in words], "--output", folder, "--force", n=n)
+            said = [line for line in err.splitlines() if line.startswith("fascicle: --force")]
+            check(code == 2 and len(said) == 1 and folder in said[0] and "copy it elsewhere" in said[0], words, name, code, err)
+        check(all(os.path.exists(f) and os.stat(f).st_ino == inode for f, inode in before.items()), "something is gone", name)
+
+
+def test_forced_runs():
+    graph, folder = make_graph(), path("run")
+    with open(path("c.json"), "w") as file:
+        json.dump({"threshold": 100, "decay_shifts": [4], "stimulus": [{"neurons": "all", "kind": "current", "value": 20}]}, file)
+    good("simulate", graph, "--config", path("c.json"), "--steps", 20, "--output", folder)
+    shutil.copy(graph, path("run/g.h5"))
+    os.symlink(path("run/config.json"), path("link.json"))
+    words = ["simulate", graph, "--config", None, "--steps", 20]
+    spared(folder, [path("run/config.json"), path("link.json"), f"{folder}/../run/config.json"], *words)
+    spared(folder, [path("run/g.h5")], "simulate", None, "--config", path("c.json"), "--steps", 20)
+    with open(path("m.json"), "w") as file:
+        json.dump({"model": "lif_delta", "dt_ms": 1, "weight_mv": 0.01,
+                   "neuron": {"v_rest_mv": -60, "v_threshold_mv": -50, "v_reset_mv": -60, "tau_m_ms": 10},
+                   "stimulus": [{"neurons": "all", "kind": "replay", "file": path("run/spikes.h5")}]}, file)
+    spared(folder, [path("m.json")], "simulate", graph, "--config", None, "--steps", 20)
+    good("simulate", graph, "--config", path("m.json"), "--steps", 20, "--output", path("replayed"))
+    good("simulate", graph, "--config", path("c.json"), "--steps", 20, "--output", folder, "--force")
+    with open(path("text.txt"), "w") as file:
+        file.write("abcdefgh " * 300)
+    sets = [word for key, value in TRAIN.items() for word in ("--set", f"{key}={value}")]
+    good("train", graph, "--text", path("text.txt"), "--output", path("taught"), *sets)
+    spared(path("taught"), [path("taught/config.json")], "train", graph, "--text", path("text.txt"), "--config", None)
+    shutil.copy(path("text.txt"), path("taught/text.txt"))
+    spared(path("taught"), [path("taught/text.txt")], "train", graph, *sets, "--text", None)
 
 
 def test_convert():

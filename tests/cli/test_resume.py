@@ -101,6 +101,28 @@ def test_refusals():
     check(Spikes("run").pairs() == Truth(net, config, 20).spikes, "refused attempts did no harm")
 
 
+def test_replayed_file():
+    """A run that replays a file goes on only while that file holds the same spikes."""
+    net = random_net(40, 300, (1, 3), seed=7)
+    graph = net.write()
+    simulate(graph, dict(CONFIG, dt_ms=0.1, threshold=50), 30, "earlier")
+    simulate(graph, dict(CONFIG, dt_ms=0.1, threshold=50, seed=13), 30, "another")
+    file = path("replayed.h5")
+    shutil.copy(path("earlier/spikes.h5"), file)
+    config = {"model": "lif_delta", "dt_ms": 0.1, "weight_mv": 0.01,
+              "neuron": {"v_rest_mv": -60, "v_threshold_mv": -50, "v_reset_mv": -60, "tau_m_ms": 10},
+              "stimulus": [{"neurons": "all", "kind": "replay", "file": file}]}
+    simulate(graph, config, 20, "run", "--checkpoint-every", 10)
+    simulate(graph, config, 30, "whole")
+    shutil.copy(path("another/spikes.h5"), file)
+    for n in (1, 2):
+        err = simulate(graph, config, 30, "run", "--resume", "auto", n=n, code=2)
+        check(err.count("fascicle: ") == 1 and 'what "stimulus[0].file" names has changed' in err, err)
+    shutil.copy(path("earlier/spikes.h5"), file)
+    simulate(graph, config, 30, "run", "--resume", "auto", n=2)
+    Spikes("run").same(Spikes("whole"), "replayed to the end")
+
+
 def test_damaged():
     """A damaged newest checkpoint is named; the one before it is used only when the user says so."""
     net = random_net(40, 500, (2, 6), seed=9)
