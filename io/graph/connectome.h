@@ -135,6 +135,8 @@ void connectome_body_ids(struct connectome_file *file, gidx first, int64_t n, ui
 char **connectome_names(struct connectome_file *file);
 /* One column by name, whole; column->name NULL when there is none. Free with node_column_free. */
 void connectome_column(struct connectome_file *file, const char *name, struct node_column *column);
+/* Whether a column holds labels, not numbers. */
+bool connectome_has_labels(struct connectome_file *file, const char *name);
 void node_column_free(struct node_column *column);
 /* Names of all columns; NULL-terminated array of counted strings. */
 char **connectome_column_names(struct connectome_file *file);

@@ -338,6 +338,12 @@ void connectome_column(struct connectome_file *file, const char *name, struct no
     h5_read(&file->h5, path, F_I64, 0, n, column->i64 = NEW(int64_t, n));
 }
 
+bool connectome_has_labels(struct connectome_file *file, const char *name) {
+  char part[CONNECTOME_NAME - 64], path[CONNECTOME_NAME];
+  snprintf(part, sizeof part, "0/@library/%s", name);
+  return h5_has(&file->h5, node_path(file->facts.population, part, path));
+}
+
 char **connectome_column_names(struct connectome_file *file) {
   char path[CONNECTOME_NAME];
   char **names = h5_members(&file->h5, node_path(file->facts.population, "0", path));

@@ -88,9 +88,10 @@ static bool feather_looks_numeric(const struct table *t, int column) {
   return type == ARROW_INT || type == ARROW_FLOAT;
 }
 
-static bool feather_may_label(const struct table *t, int column) {
+static bool feather_may_keep(const struct table *t, int column) {
   const struct feather *x = t->state;
-  return arrow_is_text(x->file.schema.column[column].value.type) &&
+  const enum arrow_type type = x->file.schema.column[column].value.type;
+  return (arrow_is_text(type) || type == ARROW_INT || type == ARROW_FLOAT) &&
          !arrow_unreadable(&x->file.schema.column[column], TABLE_TEXT);
 }
 
@@ -332,4 +333,4 @@ static void feather_close(struct table *t) {
 
 const struct table_reader feather_reader = {feather_recognises, feather_open, feather_looks_numeric,
                                             feather_select,     feather_next, feather_close,
-                                            feather_may_label};
+                                            feather_may_keep};

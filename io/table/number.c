@@ -31,9 +31,13 @@ static bool read_double(struct span s, double *x) {
   return end != copy && !*end && *x - *x == 0;
 }
 
+bool span_real(struct span s, double *x) {
+  return read_double(span_trim(s), x);
+}
+
 bool span_is_number(struct span s) {
   double x;
-  return read_double(span_trim(s), &x);
+  return span_real(s, &x);
 }
 
 /* All digits? Then the exact value, or false in *fits. */

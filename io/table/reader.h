@@ -33,7 +33,7 @@ struct table_reader {
   /* Sets facts.sha256 before it returns n = 0; facts.rows is kept by io/table/table.c. */
   struct status (*next)(struct table *table, struct table_batch *batch);
   void (*close)(struct table *table); /* accepts a state that open left half made */
-  bool (*may_label)(const struct table *table, int column); /* NULL: every column may */
+  bool (*may_keep)(const struct table *table, int column); /* NULL: every column may */
 };
 
 extern const struct table_reader text_reader, feather_reader;

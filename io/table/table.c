@@ -203,9 +203,9 @@ bool table_looks_numeric(const struct table *t, int column) {
   return t->reader->looks_numeric(t, column);
 }
 
-bool table_may_label(const struct table *t, int column) {
+bool table_may_keep(const struct table *t, int column) {
   ASSERT(column >= 0 && column < t->n_columns);
-  return !t->reader->may_label || t->reader->may_label(t, column);
+  return !t->reader->may_keep || t->reader->may_keep(t, column);
 }
 
 void table_share(struct table *t, int share, int n_shares) {

@@ -70,6 +70,8 @@ struct table_facts {
 
 /* True when strtod would take all of it as decimal (blanks around are fine). */
 bool span_is_number(struct span s);
+/* Its value; false unless span_is_number. */
+bool span_real(struct span s, double *x);
 /* NULL when fine, otherwise what is wrong, such as "a whole number is wanted". */
 const char *span_id(struct span s, uint64_t *id);
 const char *span_count(struct span s, int64_t *count);
@@ -120,8 +122,9 @@ struct status table_no_column(const struct table *table, const char *wanted, con
  * row holds a number there. */
 bool table_looks_numeric(const struct table *table, int column);
 
-/* True when the column may hold labels: any of a text file, those of text in Feather. */
-bool table_may_label(const struct table *table, int column);
+/* True when the column may hold labels or numbers: any of a text file, those of text, integers and
+ * reals in Feather. */
+bool table_may_keep(const struct table *table, int column);
 
 /* Read only share `share` of n_shares: a run of the record batches, or of the lines of text, in
  * their order. Before table_select. Rows then count from the share's first; there is no SHA-256.

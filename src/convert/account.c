@@ -75,8 +75,11 @@ static void print_columns(const struct input_account *in) {
   }
   if (json_object_size(in->columns)) putchar('\n');
   for (size_t i = 0; i < json_array_size(in->left_out); i++)
-    printf("%s%s", i ? ", " : "  left out, since they hold no labels (--node-columns keeps them): ",
-           json_string_value(json_array_get(in->left_out, i)));
+    printf(
+        "%s%s",
+        i ? ", "
+          : "  left out, since they hold neither labels nor numbers (--node-columns keeps them): ",
+        json_string_value(json_array_get(in->left_out, i)));
   if (json_array_size(in->left_out)) putchar('\n');
 }
 

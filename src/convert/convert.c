@@ -83,8 +83,8 @@ static struct status parse(struct convert_options *o, int argc, char **argv) {
        "super_class, status)",
        &o->node_columns, 0, 0},
       {"labels", OPTION_TEXT, "all|named",
-       "further columns of the node table to keep: all that hold labels (text that repeats), or "
-       "only those named by --node-columns (all)",
+       "further columns of the node table to keep: all that hold labels (text that repeats) or "
+       "numbers, or only those named by --node-columns (all)",
        &o->labels, 0, 0},
       {"transmitter-columns", OPTION_TEXT, "ROLE=COLUMN,..",
        "id, label, and label2, label3 for rows whose label before is empty (body, bodyId or "

@@ -38,12 +38,14 @@ struct status convert_scx(const struct convert_options *o);
 
 /* ---- nodes ---- */
 
-/* One column of labels: an enumeration in order of arrival; label 0 is "". */
+/* One column of labels: an enumeration in order of arrival; label 0 is "". Or of numbers: those
+ * that nobody chose by --node-columns and that hold nothing else. */
 struct node_labels {
   char *name;
   struct ids labels;
-  int64_t n, capacity; /* codes set: one per id so far */
-  uint32_t *code;      /* [n] */
+  int64_t n, capacity; /* values set: one per id so far */
+  uint32_t *code;      /* [n] labels; else NULL */
+  double *number;      /* [n] numbers, NAN: missing; else NULL */
 };
 
 struct nodes {

@@ -185,11 +185,18 @@ static void add_label_column(struct conversion *w, const struct node_labels *fro
   mem_free(order), mem_free(rank), mem_free(used);
 }
 
+static void add_number_column(struct conversion *w, const struct node_labels *from,
+                              struct node_column *to) {
+  *to = (struct node_column){.name = mem_string(from->name), .f64 = NEW(double, w->n_nodes)};
+  for (int64_t v = 0; v < w->n_nodes; v++) to->f64[v] = from->number[w->index_of_node[v]];
+}
+
 static void add_columns(struct conversion *w) {
   struct connectome *g = &w->graph;
   g->column = NEW_ZERO(struct node_column, w->nodes.n_columns + 1);
   for (int i = 0; i < w->nodes.n_columns; i++)
-    add_label_column(w, &w->nodes.column[i], &g->column[g->n_columns++]);
+    (w->nodes.column[i].number ? add_number_column : add_label_column)(w, &w->nodes.column[i],
+                                                                       &g->column[g->n_columns++]);
   if (!w->sign) return;
   struct node_column *c = &g->column[g->n_columns++];
   *c = (struct node_column){.name = mem_string("sign"), .i64 = NEW(int64_t, w->n_nodes)};

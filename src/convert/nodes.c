@@ -2,6 +2,7 @@
 #include "convert.h"
 #include "core/mem.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,10 +34,16 @@ static void push_code(struct node_labels *c, uint32_t code) {
   c->code[c->n++] = code;
 }
 
+/* Values for all of n ids: those that are new have none. */
+static void fill_column(struct node_labels *c, int64_t n) {
+  if (c->number && c->n < n) c->number = mem_grow(c->number, n, sizeof *c->number);
+  while (c->number && c->n < n) c->number[c->n++] = NAN;
+  while (c->n < n) push_code(c, 0);
+}
+
 void nodes_fill(struct nodes *nodes) {
   const int64_t n = nodes->ids.n;
-  for (int i = 0; i < nodes->n_columns; i++)
-    while (nodes->column[i].n < n) push_code(&nodes->column[i], 0);
+  for (int i = 0; i < nodes->n_columns; i++) fill_column(&nodes->column[i], n);
   if (nodes->n_flags == n) return;
   nodes->is_node = mem_grow(nodes->is_node, n, sizeof *nodes->is_node);
   memset(nodes->is_node + nodes->n_flags, true, (size_t)(n - nodes->n_flags));
@@ -45,7 +52,7 @@ void nodes_fill(struct nodes *nodes) {
 
 static void free_column(struct node_labels *c) {
   ids_free(&c->labels);
-  mem_free(c->name), mem_free(c->code);
+  mem_free(c->name), mem_free(c->code), mem_free(c->number);
 }
 
 void nodes_free(struct nodes *nodes) {
@@ -214,11 +221,11 @@ static bool is_spoken_for(struct keyed *k, const struct table_want *want, int n,
   return nodes_column(k->nodes, name) || !strcmp(name, "transmitter");
 }
 
-/* Every further column that may hold labels; drop_others looks at what they hold. */
+/* Every further column that may hold labels or numbers; drop_others looks at what they hold. */
 static struct status choose_others(struct keyed *k, struct table_want *want, int *n) {
   for (int i = 0; i < table_n_columns(k->table); i++) {
     const char *name = table_column_name(k->table, i);
-    if (is_taken(name) || !table_may_label(k->table, i) || is_spoken_for(k, want, *n, i)) continue;
+    if (is_taken(name) || !table_may_keep(k->table, i) || is_spoken_for(k, want, *n, i)) continue;
     if (*n == MAX_LABELS)
       return failure(EXIT_INPUT,
                      "%s: has more than %d columns of labels; choose with --node-columns and "
@@ -245,6 +252,10 @@ static struct status choose_node_columns(struct keyed *k, struct column_choices 
   return table_select(k->table, want, n);
 }
 
+static struct span label_at(const struct node_labels *c, int64_t l) {
+  return (struct span){c->labels.text + c->labels.at[l], c->labels.at[l + 1] - c->labels.at[l]};
+}
+
 /* Labels repeat, and not all of them are numbers. */
 static bool holds_labels(const struct node_labels *c) {
   enum { FEW = 1000 };
@@ -252,20 +263,52 @@ static bool holds_labels(const struct node_labels *c) {
   for (int64_t i = 0; i < c->n; i++) rows += c->code[i] != 0;
   if (c->labels.n - 1 > FEW && 2 * (c->labels.n - 1) > rows) return false;
   for (int64_t l = 1; l < c->labels.n; l++) {
-    const int64_t at = c->labels.at[l];
-    if (!span_is_number((struct span){c->labels.text + at, c->labels.at[l + 1] - at})) return true;
+    if (!span_is_number(label_at(c, l))) return true;
   }
   return false;
 }
 
-/* Of the columns that nobody chose those stay that hold labels. */
+/* The number that a label stands for; "" and what other programs write for no number: NAN. False:
+ * none, or an integer that a double cannot hold. */
+static bool number_of(struct span s, double *x) {
+  static const char *const none[] = {"", "nan", "NaN", "NA"};
+  int64_t whole;
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+    if (s.n == (int64_t)strlen(none[i]) && !memcmp(s.at, none[i], (size_t)s.n))
+      return *x = NAN, true;
+  if (!span_real(s, x)) return false;
+  for (int64_t i = 0; i < s.n; i++)
+    if (strchr(".eE", s.at[i])) return true;
+  return fabs(*x) < 0x1p53 || (!span_count(s, &whole) && fabs(*x) < 0x1p62 && (int64_t)*x == whole);
+}
+
+/* Turn a column of nothing but numbers, one at least, into numbers. */
+static bool take_numbers(struct node_labels *c) {
+  const int64_t n_labels = c->labels.n;
+  double *value = NEW(double, n_labels);
+  bool all = true, some = false;
+  for (int64_t l = 0; l < n_labels && all; l++) {
+    all = number_of(span_trim(label_at(c, l)), &value[l]);
+    some |= all && !isnan(value[l]);
+  }
+  if (all && some) {
+    c->number = NEW(double, c->n);
+    for (int64_t i = 0; i < c->n; i++) c->number[i] = value[c->code[i]];
+    mem_free(c->code), ids_free(&c->labels);
+    c->code = NULL, c->capacity = 0;
+  }
+  mem_free(value);
+  return all && some;
+}
+
+/* Of the columns that nobody chose those stay that hold labels, or numbers. */
 static void drop_others(struct keyed *k) {
   struct nodes *nodes = k->nodes;
   const int first = k->first_column + k->n_chosen;
   int n = first;
   for (int i = first; i < k->first_column + k->n_columns; i++) {
     struct node_labels *c = &nodes->column[i];
-    if (holds_labels(c)) {
+    if (take_numbers(c) || holds_labels(c)) {
       json_object_set_new(k->account->columns, c->name, json_string(c->name));
       nodes->column[n++] = *c;
       continue;

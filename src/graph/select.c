@@ -5,6 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Columns of labels and of numbers apart. */
+static void list_names(struct neurons *neurons) {
+  char **name = connectome_column_names(neurons->file);
+  int n = 0, n_labels = 0, n_numbers = 0;
+  while (name[n]) n++;
+  neurons->column = NEW_ZERO(char *, n + 1), neurons->number = NEW_ZERO(char *, n + 1);
+  for (int i = 0; i < n; i++)
+    if (connectome_has_labels(neurons->file, name[i]))
+      neurons->column[n_labels++] = name[i];
+    else
+      neurons->number[n_numbers++] = name[i];
+  mem_free(name);
+}
+
+static void free_names(char **names) {
+  for (char **name = names; name && *name; name++) mem_free(*name);
+  mem_free(names);
+}
+
 void neurons_load(struct connectome_file *file, struct neurons *neurons) {
   const struct connectome_facts *facts = connectome_facts(file);
   *neurons = (struct neurons){.n = facts->n_nodes, .body_id = NEW(uint64_t, facts->n_nodes)};
@@ -12,16 +31,15 @@ void neurons_load(struct connectome_file *file, struct neurons *neurons) {
   connectome_body_ids(file, 0, neurons->n, neurons->body_id);
   if (facts->has_names) neurons->name = connectome_names(file);
   connectome_column(file, "type", &neurons->type);
-  neurons->column = connectome_column_names(file);
   neurons->file = file;
+  list_names(neurons);
 }
 
 void neurons_free(struct neurons *neurons) {
   for (int64_t i = 0; neurons->name && i < neurons->n; i++) mem_free(neurons->name[i]);
   mem_free(neurons->name), mem_free(neurons->body_id);
   node_column_free(&neurons->type);
-  for (char **name = neurons->column; name && *name; name++) mem_free(*name);
-  mem_free(neurons->column);
+  free_names(neurons->column), free_names(neurons->number);
   *neurons = (struct neurons){0};
 }
 
@@ -147,8 +165,7 @@ static void list_columns(const struct neurons *neurons, char *list, size_t size)
   size_t at = 0;
   snprintf(list, size, "none");
   for (char **name = neurons->column; name && *name && at < size; name++)
-    if (strcmp(*name, "sign"))
-      at += (size_t)snprintf(list + at, size - at, "%s%s", at ? ", " : "", *name);
+    at += (size_t)snprintf(list + at, size - at, "%s%s", at ? ", " : "", *name);
 }
 
 static struct status no_column(const struct chooser *c, const char *key) {
@@ -166,8 +183,17 @@ static struct status no_column(const struct chooser *c, const char *key) {
       c->where, key, list);
 }
 
-static bool has_column(const struct neurons *neurons, const char *key) {
-  for (char **name = neurons->column; name && *name; name++)
+static struct status holds_numbers(const struct chooser *c, const char *key) {
+  char list[400];
+  list_columns(c->neurons, list, sizeof list);
+  return failure(EXIT_USAGE,
+                 "%s: column \"%s\" of the graph holds numbers; neurons are chosen by labels; "
+                 "columns of labels that it has: %s",
+                 c->where, key, list);
+}
+
+static bool has_name(char **names, const char *key) {
+  for (char **name = names; name && *name; name++)
     if (!strcmp(*name, key)) return true;
   return false;
 }
@@ -175,7 +201,8 @@ static bool has_column(const struct neurons *neurons, const char *key) {
 /* A key that is a column of the graph. */
 static struct status choose_by_column(struct chooser *c, const char *key, const json_t *list) {
   struct node_column column = {0};
-  if (!has_column(c->neurons, key)) return no_column(c, key);
+  if (has_name(c->neurons->number, key)) return holds_numbers(c, key);
+  if (!has_name(c->neurons->column, key)) return no_column(c, key);
   if (!json_is_array(list))
     return failure(EXIT_USAGE, "%s: \"%s\" must be a list [ ]", c->where, key);
   connectome_column(c->neurons->file, key, &column);

@@ -19,7 +19,8 @@ struct neurons {
   uint64_t *body_id;            /* [n] ascending */
   char **name;                  /* [n] in byte order, or NULL when ids are numbers */
   struct node_column type;      /* code and label, or neither when the graph has no types */
-  char **column;                /* names of all node columns, NULL at the end; or NULL */
+  char **column;                /* names of all columns of labels, NULL at the end; or NULL */
+  char **number;                /* of all columns of numbers */
   struct connectome_file *file; /* from which other columns are read when a SELECT names them */
 };
 /* Local; free with neurons_free. The file must stay open while neurons are selected. */

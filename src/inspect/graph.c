@@ -4,6 +4,7 @@
 #include "core/mem.h"
 #include "core/numbers.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,13 +125,18 @@ static json_t *label_facts(const struct node_column *c, int64_t n_nodes, int64_t
 
 static json_t *number_facts(const struct node_column *c, int64_t n) {
   double low = 0, high = 0;
+  int64_t have = 0;
   for (int64_t i = 0; i < n; i++) {
     const double x = c->i64 ? (double)c->i64[i] : c->f64[i];
-    if (i == 0 || x < low) low = x;
-    if (i == 0 || x > high) high = x;
+    if (!isfinite(x)) continue;
+    if (have == 0 || x < low) low = x;
+    if (have == 0 || x > high) high = x;
+    have++;
   }
-  return json_pack("{s:s, s:f, s:f}", "numbers", c->i64 ? "integer" : "real", "min", low, "max",
-                   high);
+  json_t *facts =
+      json_pack("{s:s, s:f, s:f}", "numbers", c->i64 ? "integer" : "real", "min", low, "max", high);
+  if (have < n) json_object_set_new(facts, "missing", json_integer(n - have));
+  return facts;
 }
 
 static void add_columns(struct connectome_file *file, int64_t labels, json_t *facts) {

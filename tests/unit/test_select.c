@@ -9,7 +9,7 @@ static const uint64_t ids[N] = {
     7, 10, 9007199254740992u, 9007199254740993u, 18446744073709551614u, 18446744073709551615u};
 static char *labels[] = {"", "A", "B"};
 static uint32_t codes[N] = {1, 2, 1, 0, 2, 1};
-static char *columns[] = {"side", "sign", "superclass", NULL};
+static char *columns[] = {"side", "superclass", NULL}, *numbers_named[] = {"sign", "x", NULL};
 static char *words[N] = {"ADAL", "ADAR", "ADEL", "AVAL", "AVAR", "RIML"};
 
 static struct neurons numbered(void) {
@@ -17,6 +17,7 @@ static struct neurons numbered(void) {
                           .n = N,
                           .body_id = (uint64_t *)ids,
                           .column = columns,
+                          .number = numbers_named,
                           .type = {.name = "type", .n_labels = 3, .label = labels, .code = codes}};
 }
 
@@ -90,6 +91,7 @@ static void test_forms(void) {
   refuse("\"some\"", "chosen by");
   refuse("{\"ids\": [1]}", "unknown key \"ids\"");
   refuse("{\"ids\": [1]}", "has: side, superclass");
+  refuse("{\"x\": [\"1\"]}", "column \"x\" of the graph holds numbers");
   refuse("{\"types\": \"A\"}", "must be a list");
   refuse("{\"types\": [1]}", "must be strings");
   refuse("{\"indices\": [1.0]}", "must be integers");
