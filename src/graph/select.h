@@ -49,6 +49,12 @@ struct unknown {
 struct status select_neurons(const struct neurons *neurons, const json_t *select, const char *where,
                              struct unknown *unknown, struct selection *selection);
 
+/* A column of the graph as numbers: value [n], NAN where it has none; labels are taken for the
+ * numbers that they say. EXIT_USAGE naming `where` when there is no such column, or it holds other
+ * labels. mem_free it. Local. */
+struct status neurons_numbers(const struct neurons *neurons, const char *name, const char *where,
+                              double **value);
+
 /* The error for all unknown names, or fine. */
 struct status unknown_status(const struct unknown *unknown, const char *source);
 

@@ -280,7 +280,8 @@ struct status lif_model_build(const struct lif_model_kind *kind, const struct li
       .shape = shape_of(kind, l, neuron, n_classes), .n_classes = n_classes, .classes = classes};
   struct status s = fine();
   for (int k = 0; k < n_classes && !s.code; k++)
-    s = set_class(kind, &neuron[k], &l[k], &model->shape, units, bare[k], where, &classes[k]);
+    s = set_class(kind, &neuron[k], &l[k], &model->shape, units, bare[k],
+                  neuron[k].where ? neuron[k].where : where, &classes[k]);
   mem_free(l);
   return s;
 }

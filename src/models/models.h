@@ -23,6 +23,7 @@ struct lif_neuron {
   bool adapts; /* then the next three count */
   double adaptation_tau_ms, adaptation_jump_mv;
   int adaptation_into; /* ADAPTATION_DRIVE or ADAPTATION_THRESHOLD */
+  char *where;         /* what messages call this class; NULL: as all others. The caller's */
 };
 
 struct lif_component {

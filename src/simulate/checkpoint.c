@@ -25,6 +25,12 @@ static void add_files(const struct lif_config *config, json_t *digests) {
     snprintf(key, sizeof key, "%sstimulus[%d].file", content, k);
     json_object_set_new(digests, key, json_string(input->digest));
   }
+  for (int i = 0; i < config->linear.n_columns; i++) {
+    const struct lif_column *column = &config->linear.column[i];
+    char key[160];
+    snprintf(key, sizeof key, "%scolumn %.120s", content, column->name);
+    json_object_set_new(digests, key, json_string(column->digest));
+  }
 }
 
 json_t *lif_config_digests(const json_t *json, const struct lif_config *config) {
@@ -120,8 +126,8 @@ static struct status other_config(const char *path, const char *key) {
   const size_t n = sizeof content - 1;
   if (!strncmp(key, content, n))
     return failure(EXIT_USAGE,
-                   "%s: what \"%s\" names has changed since it was written: a run goes on only as "
-                   "it began; bring back what was there, or start in another --output",
+                   "%s: \"%s\" held something else when it was written: a run goes on only as it "
+                   "began; bring back what was there, or start in another --output",
                    path, key + n);
   return failure(EXIT_USAGE,
                  "%s: written by a run with another \"%s\": a run goes on only as it began; use "

@@ -52,9 +52,11 @@ static const struct config_key shift_rows[] = {
     KEYS_OF_ALL};
 static const struct config_table shift_table = CONFIG_TABLE("Keys with lif_shift", shift_rows);
 
+#define ABOUT_NEURON                                                                               \
+  "parameters of all neurons, listed below by model: each a number, or `{\"column\": NAME}` for "  \
+  "what that column of the graph holds for each neuron"
 #define KEYS_OF_MODEL(weight_key, unit_of, text)                                                   \
-  KEY_MODEL, KEY_DT("0.1"),                                                                        \
-      {"neuron", CONFIG_OTHER, .help = "parameters of all neurons, listed below by model"},        \
+  KEY_MODEL, KEY_DT("0.1"), {"neuron", CONFIG_OTHER, .help = ABOUT_NEURON},                        \
       {"classes", CONFIG_OTHER, .initially = "[]",                                                 \
        .help = "list of neurons with other parameters; later entries win, key by key"},            \
       {weight_key,  CONFIG_REAL,     AT(weight),         .low = 1e-12,                             \

@@ -44,6 +44,13 @@ struct lif_silence {
   int remove; /* else: the output is cut */
 };
 
+/* A node column that gives parameters. */
+struct lif_column {
+  char *name;
+  double *value; /* while the configuration is read */
+  char digest[DIGEST_TEXT];
+};
+
 /* Parameters of a linear model. */
 struct lif_model_config {
   const struct lif_model_kind *kind; /* NULL: lif_shift */
@@ -56,6 +63,8 @@ struct lif_model_config {
   struct lif_model model;    /* class_of is set once the own rows are known */
   struct lif_units units;
   int64_t *quantile; /* [LIF_QUANTILES] or NULL: no noise */
+  int n_columns;
+  struct lif_column *column; /* [n_columns] that parameters name */
 };
 
 struct lif_config {

@@ -117,7 +117,7 @@ def test_replayed_file():
     shutil.copy(path("another/spikes.h5"), file)
     for n in (1, 2):
         err = simulate(graph, config, 30, "run", "--resume", "auto", n=n, code=2)
-        check(err.count("fascicle: ") == 1 and 'what "stimulus[0].file" names has changed' in err, err)
+        check(err.count("fascicle: ") == 1 and '"stimulus[0].file" held something else' in err, err)
     shutil.copy(path("earlier/spikes.h5"), file)
     simulate(graph, config, 30, "run", "--resume", "auto", n=2)
     Spikes("run").same(Spikes("whole"), "replayed to the end")
