@@ -130,6 +130,8 @@ char **h5_read_texts(struct h5_file *file, const char *path);
 /* Contiguous room for n rows, not yet filled; on the serial file, before the
  * ranks open it together. */
 void h5_make_rows(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width);
+/* The same, with two dimensions also where width is 1; on a serial file. */
+void h5_make_matrix(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width);
 /* The serial way to fill it: rows [first, first + n). */
 void h5_put(struct h5_file *file, const char *path, enum ftype type, int64_t first, int64_t n,
             const void *data);

@@ -9,17 +9,27 @@ static hid_t with_groups(const struct h5_file *file, const char *path) {
   return links;
 }
 
-hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_t n, int width,
-                      hid_t layout) {
+static hid_t make_of_rank(struct h5_file *file, const char *path, hid_t type, int rank, int64_t n,
+                          int width, hid_t layout) {
   ASSERT(file->writing && n >= 0 && width >= 1);
   const hsize_t dims[2] = {(hsize_t)n, (hsize_t)width};
-  const hid_t space = CHECK_H5(file, path, H5Screate_simple(width > 1 ? 2 : 1, dims, NULL));
+  const hid_t space = CHECK_H5(file, path, H5Screate_simple(rank, dims, NULL));
   const hid_t links = with_groups(file, path);
   const hid_t set =
       CHECK_H5(file, path, H5Dcreate2(file->id, path, type, space, links, layout, H5P_DEFAULT));
   H5Sclose(space), H5Pclose(links);
   if (layout != H5P_DEFAULT) H5Pclose(layout);
   return set;
+}
+
+hid_t h5_make_dataset(struct h5_file *file, const char *path, hid_t type, int64_t n, int width,
+                      hid_t layout) {
+  return make_of_rank(file, path, type, width > 1 ? 2 : 1, n, width, layout);
+}
+
+void h5_make_matrix(struct h5_file *file, const char *path, enum ftype type, int64_t n, int width) {
+  CHECK_H5(file, path,
+           H5Dclose(make_of_rank(file, path, h5_stored_type(type), 2, n, width, H5P_DEFAULT)));
 }
 
 /* Elements of a chunk; 0 when it is not chunked. */

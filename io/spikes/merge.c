@@ -265,7 +265,7 @@ static void merge_spikes(struct spikes_file **segment, int n, struct h5_file *ou
   mem_free(chain);
 }
 
-/* ---- step counts and potentials: pieces of rows, filled from every segment that has some ---- */
+/* ---- step counts: pieces, filled from every segment that has some ---- */
 
 /* Returns the sum of all counts. */
 static int64_t merge_counts(struct spikes_file **segment, int n, struct h5_file *out,
@@ -292,88 +292,7 @@ static int64_t merge_counts(struct spikes_file **segment, int n, struct h5_file 
   return (int64_t)total;
 }
 
-/* Sort, each value once; returns the new number. */
-static int64_t unique(int64_t *x, int64_t n) {
-  sort_i64(x, n);
-  int64_t kept = 0;
-  for (int64_t i = 0; i < n; i++)
-    if (i == 0 || x[i] != x[kept - 1]) x[kept++] = x[i];
-  return kept;
-}
-
-/* All steps and all neurons that any segment recorded. */
-struct grid_of_records {
-  int64_t n_steps, n_neurons, *step, *neuron;
-};
-
-static struct grid_of_records find_records(struct spikes_file **segment, int n) {
-  struct grid_of_records g = {0};
-  int64_t steps = 0, neurons = 0;
-  for (int i = 0; i < n; i++) steps += segment[i]->n_records, neurons += segment[i]->n_recorded;
-  g.step = NEW(int64_t, steps), g.neuron = NEW(int64_t, neurons);
-  steps = neurons = 0;
-  for (int i = 0; i < n; i++) {
-    if (segment[i]->n_records == 0) continue;
-    spikes_potential_steps(segment[i], g.step + steps), steps += segment[i]->n_records;
-    spikes_potential_neurons(segment[i], g.neuron + neurons), neurons += segment[i]->n_recorded;
-  }
-  g.n_steps = unique(g.step, steps), g.n_neurons = unique(g.neuron, neurons);
-  return g;
-}
-
-/* Rows [at, at + m) of the merged potentials from one segment; its rows are one
- * run of the merged ones. */
-static void scatter_rows(struct spikes_file *s, const struct grid_of_records *g, int64_t at,
-                         int64_t m, int32_t *value) {
-  int64_t *step = NEW(int64_t, s->n_records), *neuron = NEW(int64_t, s->n_recorded);
-  spikes_potential_steps(s, step), spikes_potential_neurons(s, neuron);
-  const int64_t begin = find_i64(g->step, g->n_steps, step[0]);
-  const int64_t from = most_i64(at, begin), to = least_i64(at + m, begin + s->n_records);
-  if (from < to) {
-    int32_t *part = NEW(int32_t, (to - from) * s->n_recorded);
-    spikes_potential_rows(s, from - begin, to - from, part);
-    for (int64_t j = 0; j < s->n_recorded; j++) {
-      const int64_t column = find_i64(g->neuron, g->n_neurons, neuron[j]);
-      for (int64_t i = from; i < to; i++)
-        value[(i - at) * g->n_neurons + column] = part[(i - from) * s->n_recorded + j];
-    }
-    mem_free(part);
-  }
-  mem_free(step), mem_free(neuron);
-}
-
-static void merge_potential(struct spikes_file **segment, int n, struct h5_file *out) {
-  struct grid_of_records g = find_records(segment, n);
-  if (g.n_steps && g.n_neurons) {
-    const int width = (int)g.n_neurons;
-    const int64_t piece = h5_piece_rows(width);
-    int32_t *value = NEW(int32_t, piece * width);
-    h5_write_packed(out, "/potential/step", F_I64, g.n_steps, 1, g.step);
-    h5_write_packed(out, "/potential/node_ids", F_U64, g.n_neurons, 1, g.neuron);
-    h5_make_packed(out, "/potential/value", F_I32, g.n_steps, width);
-    spikes_put_potential_about(out);
-    for (int64_t at = 0; at < g.n_steps; at += piece) {
-      const int64_t m = least_i64(piece, g.n_steps - at);
-      for (int i = 0; i < n; i++)
-        if (segment[i]->n_records && segment[i]->facts.first_step <= g.step[at + m - 1] &&
-            segment[i]->facts.last_step >= g.step[at])
-          scatter_rows(segment[i], &g, at, m, value);
-      h5_put_packed(out, "/potential/value", at, m, value);
-      pulse("merging potentials");
-    }
-    mem_free(value);
-  }
-  mem_free(g.step), mem_free(g.neuron);
-}
-
 /* ---- the whole ---- */
-
-static char *provenance_of(struct spikes_file *segment) {
-  spikes_visit(segment);
-  char *text = h5_text(&segment->h5, "/", "provenance");
-  spikes_leave(segment);
-  return text;
-}
 
 struct status spikes_merge(struct spikes_file **segment, int n, const struct spikes_names *names,
                            const char *provenance, bool packed, const char *path,
@@ -388,13 +307,13 @@ struct status spikes_merge(struct spikes_file **segment, int n, const struct spi
   struct h5_file out;
   TRY(file_tmp_own(path, tmp));
   TRY(h5_create(tmp, &out));
-  char *stored = provenance ? NULL : provenance_of(segment[0]);
+  char *stored = provenance ? NULL : spikes_provenance(segment[0]);
   spikes_put_root(&out, provenance ? provenance : stored);
   mem_free(stored);
   merge_spikes(segment, n, &out, &facts, packed, &totals->recorded);
   spikes_put_facts(&out, &facts);
   totals->all = merge_counts(segment, n, &out, &facts);
-  merge_potential(segment, n, &out);
+  spikes_merge_potential(segment, n, &out);
   if (names) spikes_put_names(&out, names);
   h5_close(&out);
   return file_publish(tmp, path);

@@ -10,7 +10,8 @@
 
 static const char potential_step[] = "/potential/step", potential_neuron[] = "/potential/node_ids",
                   potential_value[] = "/potential/value", step_counts[] = "/step_counts",
-                  recorded_neurons[] = "/recorded";
+                  recorded_neurons[] = "/recorded", variable_step[] = "/variables/step",
+                  variable_neuron[] = "/variables/node_ids";
 
 /* ---- writing ---- */
 
@@ -80,6 +81,23 @@ static void write_potential(struct h5_file *file, const struct spikes_segment *s
   spikes_put_potential_about(file);
 }
 
+static void variable_path(const char *name, char path[SPIKES_PATH]) {
+  snprintf(path, SPIKES_PATH, "/variables/value/%s", name);
+}
+
+static void write_variables(struct h5_file *file, const struct spikes_segment *s) {
+  char path[SPIKES_PATH];
+  if (s->n_records == 0 || s->n_recorded == 0 || s->n_variables == 0) return;
+  h5_write_packed(file, variable_step, F_I64, s->n_records, 1, s->record_step);
+  h5_write_packed(file, variable_neuron, F_U64, s->n_recorded, 1, s->recorded);
+  for (int v = 0; v < s->n_variables; v++) {
+    variable_path(s->variable[v].name, path);
+    h5_write_packed(file, path, F_F32, s->n_records, (int)s->n_recorded, s->variable[v].value);
+    h5_put_text(file, path, "units", s->variable[v].unit);
+  }
+  h5_put_number(file, "/variables", "every", s->every);
+}
+
 struct status spikes_write(const char *path, const struct spikes_facts *facts,
                            const struct spikes_segment *s, const char *provenance) {
   struct spikes_facts with_digest = *facts;
@@ -95,7 +113,10 @@ struct status spikes_write(const char *path, const struct spikes_facts *facts,
   write_spikes(&file, facts, s);
   spikes_put_facts(&file, &with_digest);
   h5_write_packed(&file, step_counts, F_U64, facts->last_step - facts->first_step + 1, 1, s->count);
-  write_potential(&file, s);
+  if (s->n_variables)
+    write_variables(&file, s);
+  else
+    write_potential(&file, s);
   h5_close(&file);
   return file_publish(tmp, path);
 }
@@ -221,19 +242,57 @@ static bool holds(struct spikes_file *f, const char *path, int64_t n) {
   return h5_shape(&f->h5, path, &shape) && shape.whole && shape.n == n;
 }
 
+static bool find_potential(struct spikes_file *f) {
+  struct h5_shape value;
+  if (!h5_has(&f->h5, "/potential") || !h5_shape(&f->h5, potential_value, &value)) return true;
+  f->n_records = value.n, f->n_recorded = value.width;
+  return value.whole && holds(f, potential_step, value.n) &&
+         holds(f, potential_neuron, value.width);
+}
+
+/* Names become those of files. */
+static bool is_plain(const char *name) {
+  return *name && strlen(name) < sizeof((struct spikes_variable *)0)->name &&
+         strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
+}
+
+static bool find_variable(struct spikes_file *f, const char *name) {
+  struct h5_shape value;
+  char path[SPIKES_PATH];
+  if (!is_plain(name) || f->n_variables == SPIKES_MOST_VARIABLES) return false;
+  variable_path(name, path);
+  if (!h5_shape(&f->h5, path, &value) || !value.whole) return false;
+  if (f->n_variables && (value.n != f->n_records || value.width != f->n_recorded)) return false;
+  char *unit = h5_text(&f->h5, path, "units");
+  struct spikes_variable *v = &f->variable[f->n_variables++];
+  snprintf(v->name, sizeof v->name, "%s", name);
+  snprintf(v->unit, sizeof v->unit, "%s", unit ? unit : "");
+  mem_free(unit);
+  f->n_records = value.n, f->n_recorded = value.width;
+  return true;
+}
+
+static bool find_variables(struct spikes_file *f) {
+  if (!h5_has(&f->h5, "/variables")) return find_potential(f);
+  if (!h5_has(&f->h5, "/variables/value")) return false;
+  char **names = h5_members(&f->h5, "/variables/value");
+  bool found = names[0] != NULL;
+  for (int i = 0; names[i] && found; i++) found = find_variable(f, names[i]);
+  texts_free(names);
+  return found && h5_number(&f->h5, "/variables", "every", &f->every) && f->every > 0 &&
+         f->every <= INT64_MAX / 4 && holds(f, variable_step, f->n_records) &&
+         holds(f, variable_neuron, f->n_recorded);
+}
+
 static bool find_datasets(struct spikes_file *f) {
-  struct h5_shape node, step, value;
+  struct h5_shape node, step;
   spikes_dataset(&f->facts, "node_ids", f->node_ids);
   spikes_dataset(&f->facts, "step", f->steps);
   if (!h5_shape(&f->h5, f->node_ids, &node) || !h5_shape(&f->h5, f->steps, &step) ||
       node.n != step.n)
     return false;
   f->n = node.n;
-  if (!node.whole || !step.whole) return false;
-  if (!h5_has(&f->h5, "/potential") || !h5_shape(&f->h5, potential_value, &value)) return true;
-  f->n_records = value.n, f->n_recorded = value.width;
-  return value.whole && holds(f, potential_step, value.n) &&
-         holds(f, potential_neuron, value.width);
+  return node.whole && step.whole && find_variables(f);
 }
 
 static bool find_population(struct spikes_file *f) {
@@ -308,16 +367,33 @@ void spikes_counts(struct spikes_file *f, int64_t first, int64_t n, int64_t *cou
   visit_rows(f, step_counts, F_U64, first, n, count);
 }
 
+void spikes_record_steps(struct spikes_file *f, int64_t *step) {
+  visit_rows(f, f->n_variables ? variable_step : potential_step, F_I64, 0, f->n_records, step);
+}
+
+void spikes_record_neurons(struct spikes_file *f, nodeid *neuron) {
+  visit_rows(f, f->n_variables ? variable_neuron : potential_neuron, F_U64, 0, f->n_recorded,
+             neuron);
+}
+
+void spikes_record_rows(struct spikes_file *f, int v, int64_t first, int64_t n, uint32_t *value) {
+  char path[SPIKES_PATH] = "/potential/value";
+  if (f->n_variables) variable_path(f->variable[v].name, path);
+  spikes_visit(f);
+  h5_read_rows(&f->h5, path, f->n_variables ? F_F32 : F_I32, first, n, f->n_recorded, value);
+  spikes_leave(f);
+}
+
 void spikes_potential_shape(struct spikes_file *f, int64_t *n_records, int64_t *n_recorded) {
-  *n_records = f->n_records, *n_recorded = f->n_recorded;
+  *n_records = f->n_variables ? 0 : f->n_records, *n_recorded = f->n_variables ? 0 : f->n_recorded;
 }
 
 void spikes_potential_steps(struct spikes_file *f, int64_t *step) {
-  visit_rows(f, potential_step, F_I64, 0, f->n_records, step);
+  if (!f->n_variables) spikes_record_steps(f, step);
 }
 
 void spikes_potential_neurons(struct spikes_file *f, nodeid *neuron) {
-  visit_rows(f, potential_neuron, F_U64, 0, f->n_recorded, neuron);
+  if (!f->n_variables) spikes_record_neurons(f, neuron);
 }
 
 void spikes_potential_rows(struct spikes_file *f, int64_t first, int64_t n, int32_t *value) {
@@ -326,12 +402,24 @@ void spikes_potential_rows(struct spikes_file *f, int64_t first, int64_t n, int3
   spikes_leave(f);
 }
 
+int spikes_variables(const struct spikes_file *f, const struct spikes_variable **variable) {
+  *variable = f->variable;
+  return f->n_variables;
+}
+
+char *spikes_provenance(struct spikes_file *f) {
+  spikes_visit(f);
+  char *text = h5_text(&f->h5, "/", "provenance");
+  spikes_leave(f);
+  return text;
+}
+
 void spikes_cut(struct spikes_file *f, int64_t last) {
   if (f->facts.last_step <= last) return;
   int64_t *step = NEW(int64_t, f->n > f->n_records ? f->n : f->n_records);
   visit_rows(f, f->steps, F_U64, 0, f->n, step);
   f->n = find_i64(step, f->n, last + 1);
-  if (f->n_records) spikes_potential_steps(f, step);
+  if (f->n_records) spikes_record_steps(f, step);
   f->n_records = find_i64(step, f->n_records, last + 1);
   f->facts.last_step = last;
   mem_free(step);

@@ -11,6 +11,9 @@
  *   /potential/{step, node_ids, value}
  *                 i64 [records], u64 [neurons], i32 [records][neurons] (ours; one-dimensional for
  *                 one neuron): the exact state after update `step`
+ *   /variables/{step, node_ids, value/NAME}
+ *                 segments: the same of variables of models, f32, attribute units; attribute every:
+ *                 steps between records (ours)
  *   /body_id, /name, /type, /type_label  merged file: what node ids mean (ours)
  *   /recorded     u64 ascending node ids whose spikes were recorded; absent: all (ours)
  *
@@ -34,7 +37,14 @@ struct spikes_facts {
   char spikes_digest[DIGEST_TEXT]; /* filled in by writing and reading */
 };
 
-/* One rank's recordings over some steps. */
+/* A recorded variable of a model. */
+enum { SPIKES_MOST_VARIABLES = 8 };
+struct spikes_variable {
+  char name[32], unit[16];
+  const float *value; /* of a segment that is written: [n_records][n_recorded] */
+};
+
+/* One rank's recordings over some steps: potentials, or variables of a model. */
 struct spikes_segment {
   int64_t n;
   const int64_t *step;  /* [n] */
@@ -44,6 +54,9 @@ struct spikes_segment {
   const int64_t *record_step; /* [n_records] ascending */
   const nodeid *recorded;     /* [n_recorded] ascending */
   const int32_t *potential;   /* [n_records][n_recorded] */
+  int n_variables;
+  const struct spikes_variable *variable;
+  int64_t every; /* steps between records of variables */
 };
 
 /* What node ids mean, and which of them were recorded. Pointers belong to the caller, or to
@@ -83,12 +96,15 @@ int64_t spikes_number(const struct spikes_file *file);
 void spikes_read(struct spikes_file *file, int64_t first, int64_t n, int64_t *step, nodeid *node);
 /* Steps first_step + [first, first + n). */
 void spikes_counts(struct spikes_file *file, int64_t first, int64_t n, int64_t *count);
-/* Recorded potentials: their shape, 0 x 0 without any; steps [n_records];
- * neurons [n_recorded]; rows. */
+/* Recorded potentials: their shape, 0 x 0 without any; steps [n_records]; neurons [n_recorded];
+ * rows. */
 void spikes_potential_shape(struct spikes_file *file, int64_t *n_records, int64_t *n_recorded);
 void spikes_potential_steps(struct spikes_file *file, int64_t *step);
 void spikes_potential_neurons(struct spikes_file *file, nodeid *neuron);
 void spikes_potential_rows(struct spikes_file *file, int64_t first, int64_t n, int32_t *value);
+
+/* Recorded variables of a segment; steps and neurons as above. */
+int spikes_variables(const struct spikes_file *file, const struct spikes_variable **variable);
 
 /* Read all spikes of a file: in order, inside its steps and nodes, of the stated digest? EXIT_INPUT
  * names the file and the first wrong one. */
@@ -120,5 +136,18 @@ void spikes_sort(struct spikes_file **segment, int n);
 struct status spikes_merge(struct spikes_file **segment, int n, const struct spikes_names *names,
                            const char *provenance, bool packed, const char *path,
                            struct spikes_totals *totals);
+
+/* What spikes_reports wrote: `n` files, each of so many steps and neurons. */
+struct spikes_reported {
+  int n;
+  struct spikes_variable variable[SPIKES_MOST_VARIABLES];
+  int64_t n_records, n_recorded;
+};
+
+/* The variables of sorted, complete segments as SONATA reports FOLDER/NAME.h5, one a variable, the
+ * folder made where there is one. As with spikes_merge, nothing in them depends on the ranks that
+ * wrote. EXIT_INPUT when segments do not agree. */
+struct status spikes_reports(struct spikes_file **segment, int n, const char *provenance,
+                             const char *folder, struct spikes_reported *reported);
 
 #endif

@@ -90,6 +90,17 @@ struct status inspect_fields(const struct comm *comm, const struct inspect_reque
 
 /* ---- spikes ---- */
 
+/* Of a segment, by name: their units. */
+static void add_variables(const struct spikes_file *file, json_t *facts) {
+  const struct spikes_variable *variable;
+  const int n = spikes_variables(file, &variable);
+  if (!n) return;
+  json_t *units = json_object();
+  for (int v = 0; v < n; v++)
+    json_object_set_new(units, variable[v].name, json_string(variable[v].unit));
+  json_object_set_new(facts, "variables", units);
+}
+
 static void add_spikes(struct spikes_file *file, json_t *facts) {
   const struct spikes_facts *f = spikes_facts(file);
   int64_t records, recorded;
@@ -107,6 +118,7 @@ static void add_spikes(struct spikes_file *file, json_t *facts) {
   json_object_set_new(
       facts, "potential",
       json_pack("{s:I, s:I}", "records", (json_int_t)records, "neurons", (json_int_t)recorded));
+  add_variables(file, facts);
   json_object_set_new(facts, "graph_digest", json_string(f->graph_digest));
 }
 

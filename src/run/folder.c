@@ -29,7 +29,7 @@ static const char *const run_files[] = {"config.json", "metrics.jsonl", "again",
                                         "log.txt",     "spikes.h5",     "neurons.h5",
                                         "rates.csv",   "type_rates.csv"};
 static const char MARK[] = ".fascicle-run";
-static const char *const run_folders[] = {"checkpoints", "trace"};
+static const char *const run_folders[] = {"checkpoints", "trace", "reports"};
 enum { N_RUN_FILES = sizeof run_files / sizeof *run_files };
 enum { N_RUN_FOLDERS = sizeof run_folders / sizeof *run_folders };
 

@@ -107,23 +107,40 @@ static const struct config_key silence_rows[] = {
              "receives nor fires"}};
 static const struct config_table silence_table = CONFIG_TABLE("Entry of `silence`", silence_rows);
 
+/* Between records. */
+struct interval {
+  int64_t steps;
+  double ms;
+};
 static const struct config_key potential_rows[] = {
     KEY_WHO,
-    {"every", CONFIG_INT, .offset = offsetof(struct lif_config, potential_every), 1, INT64_MAX,
+    {"every", CONFIG_INT, .offset = offsetof(struct interval, steps), 1, INT64_MAX / 4,
      .unit = "steps", .range = "1 or more", .initially = "1", .help = "between records"}};
 static const struct config_table potential_table =
-    CONFIG_TABLE("`record.potential`", potential_rows);
+    CONFIG_TABLE("`record.potential` of lif_shift", potential_rows);
+static const struct config_key variables_rows[] = {
+    KEY_WHO,
+    {"variables", CONFIG_OTHER, .initially = "[\"v\"]",
+     .help = "list of components: `v` (all), `g` (lif_exp), `i_ex`, `i_in` (psc_*), `a_ex`, `a_in` "
+             "(psc_alpha, what feeds these), `w` (adaptation)"},
+    {"every", CONFIG_INT, .offset = offsetof(struct interval, steps), 1, INT64_MAX / 4,
+     .unit = "steps", .range = "1 or more", .initially = "", .help = "between records; 1, or ..."},
+    {"every_ms", CONFIG_REAL, .offset = offsetof(struct interval, ms), .high = 1e12, .unit = "ms",
+     .range = "above 0", .initially = "", .help = "... the same in ms, a multiple of `dt_ms`"}};
+static const struct config_table variables_table =
+    CONFIG_TABLE("`record.variables` of a model", variables_rows);
 static const struct config_key record_rows[] = {
     {"spikes", CONFIG_OTHER, .initially = "\"all\"", .help = "whose spikes (NEURONS)"},
-    {"potential", CONFIG_OTHER, .initially = "",
-     .help = "whose potential, and how often: V of lif_shift, of a model its potential in nV"}};
+    {"potential", CONFIG_OTHER, .initially = "", .help = "lif_shift: whose V, and how often"},
+    {"variables", CONFIG_OTHER, .initially = "",
+     .help = "a model: which of its variables, whose, and how often"}};
 static const struct config_table record_table = CONFIG_TABLE("`record`", record_rows);
 
 const struct config_table *lif_config_tables(int *n) {
   static struct config_table all[16 + LIF_MODELS];
-  const struct config_table *const first[] = {&shift_table,       &mv_table,      &pa_table,
-                                              &lif_classes_table, &shift_initial, &model_initial,
-                                              &silence_table,     &record_table,  &potential_table};
+  const struct config_table *const first[] = {
+      &shift_table,   &mv_table,      &pa_table,     &lif_classes_table, &shift_initial,
+      &model_initial, &silence_table, &record_table, &potential_table,   &variables_table};
   *n = 0;
   for (size_t i = 0; i < sizeof first / sizeof *first; i++) all[(*n)++] = *first[i];
   for (int i = 0; i < LIF_MODELS; i++) all[(*n)++] = *lif_models[i]->keys;
@@ -231,10 +248,75 @@ static struct status read_silence(struct lif_reader *r, const json_t *json) {
 
 static struct status read_potential(struct lif_reader *r, const json_t *entry) {
   char where[LIF_WHERE];
+  struct interval interval = {.steps = 1};
   snprintf(where, sizeof where, "%s: record.potential", r->source);
-  r->config->potential_every = 1;
-  TRY(config_read(&potential_table, entry, where, r->config));
-  return lif_take_neurons(r, entry, where, &r->config->potential);
+  if (r->config->linear.kind)
+    return failure(EXIT_USAGE,
+                   "%s: this is lif_shift's; of model %s record \"variables\": {\"neurons\": .., "
+                   "\"variables\": [\"v\"]}",
+                   where, r->config->linear.kind->name);
+  TRY(config_read(&potential_table, entry, where, &interval));
+  r->config->recorded_every = interval.steps;
+  return lif_take_neurons(r, entry, where, &r->config->recorded);
+}
+
+/* The components of the run, for a message: "v", "g". */
+static void component_names(const struct lif_model_config *m, char *text, size_t size) {
+  size_t at = 0;
+  for (int c = 0; c < m->model.shape.n_components && at < size; c++)
+    at += (size_t)snprintf(text + at, size - at, "%s\"%s\"", c ? ", " : "",
+                           lif_model_component(m->kind, c).name);
+}
+
+static struct status take_variable(struct lif_reader *r, const json_t *value, const char *where) {
+  struct lif_config *c = r->config;
+  const struct lif_model_config *m = &c->linear;
+  const char *name = json_string_value(value);
+  char names[160];
+  int component = 0;
+  while (name && component < m->model.shape.n_components &&
+         strcmp(name, lif_model_component(m->kind, component).name))
+    component++;
+  component_names(m, names, sizeof names);
+  if (!name || component == m->model.shape.n_components)
+    return failure(EXIT_USAGE, "%s: \"variables\": %s%s%s; model %s as configured has %s", where,
+                   name ? "there is no \"" : "names are wanted", name ? name : "", name ? "\"" : "",
+                   m->kind->name, names);
+  for (int i = 0; i < c->n_variables; i++)
+    if (c->variable[i] == component)
+      return failure(EXIT_USAGE, "%s: \"variables\" names \"%s\" twice", where, name);
+  c->variable[c->n_variables++] = component;
+  return fine();
+}
+
+static struct status read_interval(struct lif_reader *r, const struct interval *interval,
+                                   const char *where) {
+  int64_t *every = &r->config->recorded_every;
+  *every = interval->steps ? interval->steps : 1;
+  if (isnan(interval->ms)) return fine();
+  if (interval->steps)
+    return failure(EXIT_USAGE, "%s: give \"every\" or \"every_ms\", not both", where);
+  TRY(lif_steps_of(interval->ms, r->config->dt_ms, where, "every_ms", INT64_MAX / 4, every));
+  if (*every >= 1) return fine();
+  return failure(EXIT_USAGE, "%s: \"every_ms\" is %g; it must be one step of %g ms at least", where,
+                 interval->ms, r->config->dt_ms);
+}
+
+static struct status read_variables(struct lif_reader *r, json_t *entry) {
+  char where[LIF_WHERE];
+  struct interval interval = {.ms = NAN};
+  snprintf(where, sizeof where, "%s: record.variables", r->source);
+  if (!r->config->linear.kind)
+    return failure(EXIT_USAGE, "%s: lif_shift has one variable: record \"potential\"", where);
+  TRY(config_read(&variables_table, entry, where, &interval));
+  config_fill(&variables_table, entry);
+  TRY(read_interval(r, &interval, where));
+  const json_t *list = json_object_get(entry, "variables");
+  if (json_array_size(list) == 0)
+    return failure(EXIT_USAGE, "%s: \"variables\" must be a list of names, such as [\"v\"]", where);
+  for (size_t i = 0; i < json_array_size(list); i++)
+    TRY(take_variable(r, json_array_get(list, i), where));
+  return lif_take_neurons(r, entry, where, &r->config->recorded);
 }
 
 static struct status read_record(struct lif_reader *r, json_t *json) {
@@ -245,11 +327,13 @@ static struct status read_record(struct lif_reader *r, json_t *json) {
   config_fill(&record_table, record);
   const json_t *spikes = json_object_get(record, "spikes"),
                *potential = json_object_get(record, "potential");
+  json_t *variables = json_object_get(record, "variables");
   snprintf(where, sizeof where, "%s: record.spikes", r->source);
   r->config->record_all = json_is_string(spikes) && !strcmp(json_string_value(spikes), "all");
   if (!r->config->record_all)
     TRY(select_neurons(r->neurons, spikes, where, &r->unknown, &r->config->spikes));
-  return potential ? read_potential(r, potential) : fine();
+  if (potential) TRY(read_potential(r, potential));
+  return variables ? read_variables(r, variables) : fine();
 }
 
 /* ---- the whole ---- */
@@ -303,7 +387,7 @@ void lif_config_free(struct lif_config *config) {
   for (int i = 0; i < config->n_initial; i++) selection_free(&config->initial[i].neurons);
   for (int i = 0; i < config->n_inputs; i++) lif_input_free(&config->input[i]);
   for (int i = 0; i < config->n_silences; i++) selection_free(&config->silence[i].neurons);
-  selection_free(&config->spikes), selection_free(&config->potential);
+  selection_free(&config->spikes), selection_free(&config->recorded);
   mem_free(config->initial), mem_free(config->input), mem_free(config->silence);
   lif_model_config_free(&config->linear);
   *config = (struct lif_config){0};

@@ -76,10 +76,12 @@ struct lif_config {
   struct lif_initial *initial; /* later entries win */
   struct lif_input *input;     /* index = position in the file */
   struct lif_silence *silence;
-  bool record_all;            /* spikes of all neurons, else of */
-  struct selection spikes;    /* these */
-  struct selection potential; /* record the potential of these ... */
-  int64_t potential_every;    /* ... at steps n * every: the state after that update; 0: none */
+  bool record_all;           /* spikes of all neurons, else of */
+  struct selection spikes;   /* these */
+  struct selection recorded; /* record potential, or variables, of these ... */
+  int64_t recorded_every;    /* ... at steps n * every: the state after that update; 0: none */
+  int n_variables;           /* of a model */
+  int variable[LIF_MOST_COMPONENTS]; /* components */
 };
 
 /* Read everything; `source` names the file in messages. Defaults are written into `json`, so

@@ -1,10 +1,10 @@
-/* Records spikes and potentials of a rank in segments. */
+/* Records spikes, potentials and variables of a rank in segments. */
 #include "record.h"
 #include "core/log.h"
 #include "core/mem.h"
 #include "trace/folder.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,14 +47,17 @@ void recorder_open(const struct lif_run *run, const struct lif_config *config, c
                              .provenance = provenance,
                              .linear = &config->linear,
                              .facts = *facts,
-                             .every = config->potential_every};
+                             .every = config->recorded_every,
+                             .n_variables = config->n_variables,
+                             .variable = config->variable};
   if (!config->record_all) r->wanted = mark_wanted(run->setup.net->n_global, &config->spikes);
-  if (r->every) choose_rows(r, &config->potential);
+  if (r->every) choose_rows(r, &config->recorded);
 }
 
 void recorder_free(struct lif_recorder *r) {
   mem_free(r->wanted), mem_free(r->row), mem_free(r->node), mem_free(r->step), mem_free(r->spike);
   mem_free(r->count), mem_free(r->record_step), mem_free(r->potential);
+  for (int v = 0; v < r->n_variables; v++) mem_free(r->value[v]);
   *r = (struct lif_recorder){0};
 }
 
@@ -103,34 +106,48 @@ static void take_counts(struct lif_recorder *r, const struct lif_batch *batch) {
     r->count[r->n_counts++] = batch->own->step_ptr[k + 1] - batch->own->step_ptr[k];
 }
 
-/* v of a model: the membrane potential, that of the resting neuron included. */
-static int32_t nanovolts(const struct lif_model_config *m, lidx row, int64_t v) {
-  const double rest = m->neuron[m->model.class_of[row]].v_rest_mv;
-  const double nv = (rest + lif_units_real(m->kind, &m->units, 0, v)) * 1e6;
-  return (int32_t)llround(fmax(INT32_MIN, fmin(INT32_MAX, nv)));
+/* Room for one record more. */
+static void make_room(struct lif_recorder *r) {
+  const int64_t room = room_for(r->record_room, r->n_records, 1);
+  if (room == r->record_room) return;
+  r->record_step = mem_grow(r->record_step, room, sizeof *r->record_step);
+  if (!r->n_variables)
+    r->potential = mem_grow(r->potential, room * r->n_rows, sizeof *r->potential);
+  for (int v = 0; v < r->n_variables; v++)
+    r->value[v] = mem_grow(r->value[v], room * r->n_rows, sizeof **r->value);
+  r->record_room = room;
 }
 
-static void take_potentials(struct lif_recorder *r, int64_t step) {
-  const int64_t room = room_for(r->record_room, r->n_records, 1);
-  if (room > r->record_room) {
-    r->record_step = mem_grow(r->record_step, room, sizeof *r->record_step);
-    r->potential = mem_grow(r->potential, room * r->n_rows, sizeof *r->potential);
-    r->record_room = room;
-  }
-  r->record_step[r->n_records] = step;
+/* In mV or pA; v with the potential of the resting neuron. */
+static void real_values(const struct lif_recorder *r, int component, const int64_t *value,
+                        float *real) {
   const struct lif_model_config *m = r->linear;
+  for (lidx i = 0; i < r->n_rows; i++) {
+    const double rest = component ? 0 : m->neuron[m->model.class_of[r->row[i]]].v_rest_mv;
+    real[i] = (float)(rest + lif_units_real(m->kind, &m->units, component, value[i]));
+  }
+}
+
+static void take_record(struct lif_recorder *r, int64_t step) {
+  make_room(r);
+  const int64_t at = r->n_records++ * r->n_rows;
   int64_t *value = NEW(int64_t, r->n_rows);
-  lif_values(r->run, 0, r->n_rows, r->row, value);
-  int32_t *potential = r->potential + r->n_records * r->n_rows;
-  for (lidx i = 0; i < r->n_rows; i++)
-    potential[i] = m->kind ? nanovolts(m, r->row[i], value[i]) : (int32_t)value[i];
+  r->record_step[r->n_records - 1] = step;
+  for (int v = 0; v < r->n_variables; v++) {
+    lif_values(r->run, r->variable[v], r->n_rows, r->row, value);
+    real_values(r, r->variable[v], value, r->value[v] + at);
+  }
+  if (!r->n_variables) {
+    lif_values(r->run, 0, r->n_rows, r->row, value);
+    for (lidx i = 0; i < r->n_rows; i++) r->potential[at + i] = (int32_t)value[i];
+  }
   mem_free(value);
-  r->n_records++;
 }
 
 static int64_t bytes_held(const struct lif_recorder *r) {
   const int64_t spike_bytes = 3 * 8; /* id, step and time in the file */
-  return r->n * spike_bytes + r->n_counts * 8 + r->n_records * (8 + r->n_rows * 4ll);
+  const int64_t a_row = 4ll * (r->n_variables ? r->n_variables : 1);
+  return r->n * spike_bytes + r->n_counts * 8 + r->n_records * (8 + r->n_rows * a_row);
 }
 
 int64_t recorder_take(struct lif_recorder *r, const struct lif_batch *batch) {
@@ -138,18 +155,29 @@ int64_t recorder_take(struct lif_recorder *r, const struct lif_batch *batch) {
   take_counts(r, batch);
   const int64_t last = r->run->step - 1;
   const bool whole = batch->fault.step == LIF_NO_FAULT && batch->n_steps > 0;
-  if (whole && r->every && last % r->every == 0 && r->n_rows) take_potentials(r, last);
+  if (whole && r->every && last % r->every == 0 && r->n_rows) take_record(r, last);
   if (bytes_held(r) >= RECORD_BYTES) recorder_close_segment(r);
   return batch->own->n;
 }
 
 /* ---- segments ---- */
 
+static void name_variables(const struct lif_recorder *r, struct spikes_variable *variable) {
+  for (int v = 0; v < r->n_variables; v++) {
+    const struct lif_component c = lif_model_component(r->linear->kind, r->variable[v]);
+    snprintf(variable[v].name, sizeof variable[v].name, "%s", c.name);
+    snprintf(variable[v].unit, sizeof variable[v].unit, "%s", c.unit);
+    variable[v].value = r->value[v];
+  }
+}
+
 void recorder_close_segment(struct lif_recorder *r) {
   r->facts.last_step = r->facts.first_step + r->n_counts - 1;
   if (r->n_counts == 0 && r->facts.segment > 0) return;
   char path[FILE_PATH];
+  struct spikes_variable variable[LIF_MOST_COMPONENTS];
   trace_segment_path(r->dir, r->facts.rank, r->facts.segment, path);
+  name_variables(r, variable);
   const struct spikes_segment segment = {.n = r->n,
                                          .step = r->step,
                                          .node = r->spike,
@@ -158,7 +186,10 @@ void recorder_close_segment(struct lif_recorder *r) {
                                          .n_recorded = r->n_rows,
                                          .record_step = r->record_step,
                                          .recorded = r->node,
-                                         .potential = r->potential};
+                                         .potential = r->potential,
+                                         .n_variables = r->n_variables,
+                                         .variable = variable,
+                                         .every = r->every};
   const struct status s = spikes_write(path, &r->facts, &segment, r->provenance);
   if (s.code) DIE(s.code, "%s", s.text);
   r->facts.first_step += r->n_counts, r->facts.segment++;

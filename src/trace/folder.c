@@ -148,6 +148,23 @@ static struct status read_names(const char *dir, struct spikes_names *names, boo
   return fine();
 }
 
+/* DIR/reports: one file for each variable that was recorded. */
+static struct status merge_reports(struct spikes_file **segment, int n, const char *dir,
+                                   const char *provenance) {
+  struct spikes_reported r;
+  char path[FILE_PATH], names[400] = "";
+  size_t at = 0;
+  TRY(make_path(path, dir, "reports"));
+  TRY(spikes_reports(segment, n, provenance, path, &r));
+  for (int v = 0; v < r.n && at < sizeof names; v++)
+    at += (size_t)snprintf(names + at, sizeof names - at, "%s%s.h5 (%s)", v ? ", " : "",
+                           r.variable[v].name, r.variable[v].unit);
+  if (r.n)
+    log_line("%s: %s of %lld neurons, %lld records each", path, names, (long long)r.n_recorded,
+             (long long)r.n_records);
+  return fine();
+}
+
 static struct status merge_open(struct spikes_file **segment, int *n, const char *dir,
                                 const char *provenance, bool packed, struct trace_merged *merged) {
   char path[FILE_PATH];
@@ -157,6 +174,7 @@ static struct status merge_open(struct spikes_file **segment, int *n, const char
   int64_t last;
   TRY(trace_complete(dir, segment, *n, &last));
   cut_ragged(segment, n, last);
+  TRY(merge_reports(segment, *n, dir, provenance));
   TRY(make_path(path, dir, "spikes.h5"));
   TRY(read_names(dir, &names, &found));
   struct spikes_totals totals = {0};

@@ -30,10 +30,10 @@ struct trace_merged {
   char spikes_digest[DIGEST_TEXT];
 };
 
-/* All segments -> DIR/spikes.h5. Names come from DIR/neurons.h5, or for a trial from the
- * folder above. Provenance NULL: that of the first segment. `packed` as in spikes_merge.
- * EXIT_INPUT when segments are missing; ragged ends (a run that goes on, or was killed) are
- * cut off with a warning. */
+/* All segments -> DIR/spikes.h5, and DIR/reports/NAME.h5 for variables. Names come from
+ * DIR/neurons.h5, or for a trial from the folder above. Provenance NULL: that of the first segment.
+ * `packed` as in spikes_merge. EXIT_INPUT when segments are missing; ragged ends (a run that goes
+ * on, or was killed) are cut off with a warning. */
 struct status trace_merge(const char *dir, const char *provenance, bool packed,
                           struct trace_merged *merged);
 

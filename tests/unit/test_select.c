@@ -124,7 +124,7 @@ static void test_config(void) {
   CHECK_EQ(c.params.n_shifts, 2);
   CHECK(c.input[0].probability == 1.0 && c.input[0].value == -3 &&
         c.input[0].last_step == INT64_MAX);
-  CHECK(c.record_all && c.potential_every == 0 && c.seed == 1);
+  CHECK(c.record_all && c.recorded_every == 0 && c.seed == 1);
   lif_config_free(&c);
   /* The resolved configuration reads to the same and is complete. */
   json_t *again = json_deep_copy(json);

@@ -41,8 +41,15 @@ static void write_segment(const char *name, int64_t rank, int64_t ranks, int64_t
   }
   const struct spikes_facts facts = {"cells", 0.5,   first,  last,  NODES,
                                      rank,    ranks, number, "abc", ""};
-  const struct spikes_segment segment = {n,          step,        node,     count, n_records,
-                                         n_recorded, record_step, recorded, value};
+  const struct spikes_segment segment = {.n = n,
+                                         .step = step,
+                                         .node = node,
+                                         .count = count,
+                                         .n_records = n_records,
+                                         .n_recorded = n_recorded,
+                                         .record_step = record_step,
+                                         .recorded = recorded,
+                                         .potential = value};
   char path[200];
   file_name(path, name, rank, number);
   CHECK_FINE(spikes_write(path, &facts, &segment, "{}"));
