@@ -160,9 +160,16 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
   return remove(path);
 }
 
+enum { AT_ONCE = 16 }; /* open folders */
+
+struct status folder_remove(const char *path) {
+  if (!file_exists(path) || nftw(path, remove_one, AT_ONCE, FTW_DEPTH | FTW_PHYS) == 0)
+    return fine();
+  return failure(EXIT_OUTPUT, "%s: cannot remove: %s", path, strerror(errno));
+}
+
 /* A folder is renamed first, so that nothing more comes into it. */
 static void abandon(const char *path) {
-  enum { AT_ONCE = 8 }; /* open folders */
   char gone[FILE_PATH + 8];
   struct stat info;
   if (lstat(path, &info)) return;

@@ -54,6 +54,9 @@ struct status file_remove(const char *path);
 /* mkdir -p. */
 struct status folder_make(const char *path);
 
+/* Remove a folder and all in it; none of that name is fine. */
+struct status folder_remove(const char *path);
+
 /* Remove the files NAME.tmp in a folder: what a killed run left in its own. */
 struct status folder_sweep(const char *path);
 

@@ -82,6 +82,18 @@ bool is_reserved_column(const char *name);
 struct status connectome_write(struct connectome *graph, const char *path, bool streamable,
                                bool force);
 
+/* The same graph as two files of SONATA's for simulators of point neurons: nodes with their types
+ * and columns; edges with syn_weight (f64: impulse x weight), delay (f64, ms) and, where there are
+ * counts, synapse_count. There is no nsyns: bmtk's PointNet would multiply by it, NEST would not.
+ * The names are those of unfinished files, made or truncated. Local: one rank. */
+struct sonata_form {
+  const uint32_t *type; /* [n_nodes] node_type_id */
+  double weight, dt_ms; /* of one count, of one step of a delay */
+  int delay;            /* steps of every edge; 0: the graph's */
+};
+struct status connectome_write_sonata(struct connectome *graph, const struct sonata_form *form,
+                                      const char *nodes, const char *edges);
+
 /* ---- reading ---- */
 
 struct connectome_facts {

@@ -3,6 +3,7 @@
 #define FASCICLE_CONNECTOME_INSIDE_H
 
 #include "connectome.h"
+#include "core/log.h"
 #include "io/hdf5/h5.h"
 
 #define CONNECTOME_FORMAT "fascicle graph"
@@ -36,6 +37,16 @@ void graph_digest(int64_t n_nodes, const uint64_t *body_id, char *const *name, s
  * as 64-bit words. NULL node_of_row: the identity. */
 void order_digest(int64_t n_nodes, const uint32_t *node_of_row, int n_blocks, const int64_t *block,
                   char text[DIGEST_TEXT]);
+
+/* write.c: the population's nodes; type [n_nodes] of each, or NULL: all of one, and then a column
+ * says that they are point neurons. Where edges begin and end, with what all edges have in common;
+ * which of them end at a node: row_ptr [n_nodes + 1]. */
+void put_nodes(struct h5_file *h5, const char *population, const struct connectome *graph,
+               const uint32_t *type);
+void put_ends(struct h5_file *h5, const char *population, const struct connectome *graph,
+              struct progress *progress);
+void put_index(struct h5_file *h5, const char *population, const struct connectome *graph,
+               const eidx *row_ptr);
 
 /* The group /scx: written where the graph has extras; read into graph->scx where
  * the file has the group. */

@@ -199,16 +199,23 @@ static void put_counting(struct h5_file *h5, const char *path, int64_t n) {
   mem_free(piece);
 }
 
-static void put_nodes(struct h5_file *h5, const char *population, const struct connectome *g) {
+void put_nodes(struct h5_file *h5, const char *population, const struct connectome *g,
+               const uint32_t *type) {
   char path[CONNECTOME_NAME], *const model[] = {"point_neuron"};
   const int64_t n = g->n_nodes;
-  h5_write_constant(h5, node_path(population, "node_type_id", path), F_U32, n, 0);
+  node_path(population, "node_type_id", path);
+  if (type)
+    h5_write(h5, path, F_U32, n, 1, type);
+  else
+    h5_write_constant(h5, path, F_U32, n, 0);
   h5_write_constant(h5, node_path(population, "node_group_id", path), F_U32, n, 0);
   put_counting(h5, node_path(population, "node_id", path), n);
   char second[CONNECTOME_NAME];
   h5_link(h5, path, node_path(population, "node_group_index", second));
-  h5_write_constant(h5, node_path(population, "0/model_type", path), F_U8, n, 0);
-  h5_write_texts(h5, node_path(population, "0/@library/model_type", path), 1, model);
+  if (!type) {
+    h5_write_constant(h5, node_path(population, "0/model_type", path), F_U8, n, 0);
+    h5_write_texts(h5, node_path(population, "0/@library/model_type", path), 1, model);
+  }
   h5_write_checked(h5, node_path(population, "0/body_id", path), F_U64, n, 1, g->body_id);
   if (g->name) h5_write_texts(h5, node_path(population, "0/name", path), n, g->name);
   for (int i = 0; i < g->n_columns; i++) put_column(h5, population, &g->column[i], n);
@@ -218,8 +225,8 @@ static void put_nodes(struct h5_file *h5, const char *population, const struct c
 
 /* Which edges end at a node: node -> one range of ranges -> [first, end) of edges. Nodes without
  * any have an empty range of ranges. */
-static void put_index(struct h5_file *h5, const char *population, const struct connectome *g,
-                      const eidx *row_ptr) {
+void put_index(struct h5_file *h5, const char *population, const struct connectome *g,
+               const eidx *row_ptr) {
   char path[CONNECTOME_NAME], second[CONNECTOME_NAME];
   int64_t(*ranges)[2] = mem_alloc(g->n_nodes, sizeof *ranges);
   int64_t(*edges)[2] = mem_alloc(g->n_nodes, sizeof *edges);
@@ -250,8 +257,8 @@ static void put_array(struct h5_file *h5, const struct connectome *g, const char
   progress_add(progress, g->n_edges * (int64_t)ftype_bytes(type));
 }
 
-static void put_ends(struct h5_file *h5, const char *population, const struct connectome *g,
-                     struct progress *progress) {
+void put_ends(struct h5_file *h5, const char *population, const struct connectome *g,
+              struct progress *progress) {
   char path[CONNECTOME_NAME];
   edge_path(population, "source_node_id", path);
   put_array(h5, g, path, F_U32, g->source, progress);
@@ -259,16 +266,16 @@ static void put_ends(struct h5_file *h5, const char *population, const struct co
   edge_path(population, "target_node_id", path);
   put_array(h5, g, path, F_U32, g->target, progress);
   h5_put_text(h5, path, "node_population", population);
+  h5_write_constant(h5, edge_path(population, "edge_type_id", path), F_U32, g->n_edges, 0);
+  h5_write_constant(h5, edge_path(population, "edge_group_id", path), F_U32, g->n_edges, 0);
+  put_counting(h5, edge_path(population, "edge_group_index", path), g->n_edges);
+  progress_add(progress, g->n_edges * (int64_t)sizeof(uint64_t));
 }
 
 static void put_edges(struct h5_file *h5, const char *population, const struct connectome *g,
                       const eidx *row_ptr, struct progress *progress) {
   char path[CONNECTOME_NAME];
   put_ends(h5, population, g, progress);
-  h5_write_constant(h5, edge_path(population, "edge_type_id", path), F_U32, g->n_edges, 0);
-  h5_write_constant(h5, edge_path(population, "edge_group_id", path), F_U32, g->n_edges, 0);
-  put_counting(h5, edge_path(population, "edge_group_index", path), g->n_edges);
-  progress_add(progress, g->n_edges * (int64_t)sizeof(uint64_t));
   put_array(h5, g, edge_path(population, "0/impulse", path), F_I16, g->impulse, progress);
   if (g->count) put_array(h5, g, edge_path(population, "0/nsyns", path), F_U32, g->count, progress);
   edge_path(population, "0/delay_steps", path);
@@ -352,7 +359,7 @@ struct status connectome_write(struct connectome *g, const char *path, bool stre
   struct summary s = summarize(g);
   const char *population = g->population ? g->population : "neurons";
   put_root(&h5, g, &s);
-  put_nodes(&h5, population, g);
+  put_nodes(&h5, population, g, NULL);
   struct progress progress = progress_start("writing", "bytes", 0, edge_bytes(g, streamable));
   put_edges(&h5, population, g, s.row_ptr, &progress);
   put_order(&h5, g, s.row_ptr);

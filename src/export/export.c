@@ -1,4 +1,5 @@
 /* fascicle export: writes graphs and trained weights as tables. */
+#include "export.h"
 #include "io/graph/connectome.h"
 #include "io/files/csv.h"
 #include "io/files/files.h"
@@ -9,6 +10,7 @@
 #include "run/verbs.h"
 #include "core/watchdog.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +29,20 @@ static const struct usage usage = {
         "run or "
         "checkpoint as body_pre,body_post,value, where value = theta in_degree^(-1/2) is what "
         "multiplies the presynaptic state. scx: a graph as a portable .scx folder; one that was "
-        "imported from .scx comes back byte for byte.",
+        "imported from .scx comes back byte for byte. sonata: a folder that bmtk's PointNet runs "
+        "on "
+        "NEST: SONATA nodes and edges (syn_weight, delay in ms), tables of types, parameters and "
+        "configurations; --config gives it the neurons of a simulation (lif_delta, psc_exp or "
+        "psc_alpha), without it they are iaf_psc_exp.",
     .example = "  fascicle export graph.h5 --format csv --output edges.csv\n"
-               "  fascicle export run --format weights --output weights.csv"};
+               "  fascicle export run --format weights --output weights.csv\n"
+               "  fascicle export graph.h5 --format sonata --config psc.json --output circuit"};
 
 struct export_request {
   struct trained_request model;
   const char *format, *output;
   int64_t block_size;
+  double dt_ms, weight;
   bool force;
 };
 
@@ -47,19 +55,32 @@ static int shared_options(struct export_request *r, struct job *job, struct opti
 }
 
 static struct status parse(int argc, char **argv, struct job *job, struct export_request *r) {
-  struct option options[TRAINED_OPTIONS + 4];
+  struct option options[TRAINED_OPTIONS + 8];
   int n = shared_options(r, job, options);
   const struct option own[] = {
-      {"format", OPTION_TEXT, "csv|weights|scx", "what to write", &r->format, 0, 0},
+      {"format", OPTION_TEXT, "csv|weights|scx|sonata", "what to write", &r->format, 0, 0},
       {"output", OPTION_TEXT, "FILE", "the table or folder", &r->output, 0, 0},
       {"block-size", OPTION_INT, "N", "scx: sources of one block (4096)", &r->block_size, 1,
        UINT32_MAX},
+      {"config", OPTION_TEXT, "FILE", "sonata: a simulation's configuration, for its neurons",
+       &job->config, 0, 0},
+      {"set", OPTION_LIST, "KEY=VALUE", "sonata: change one key of it; may be repeated", &job->set,
+       0, 0},
+      {"dt", OPTION_REAL, "MS", "sonata, without --config: one step of a delay (0.1)", &r->dt_ms, 0,
+       0},
+      {"weight", OPTION_REAL, "PA", "sonata, without --config: what one count is worth (1)",
+       &r->weight, 0, 0},
       {"force", OPTION_FLAG, NULL, "replace an existing file", &r->force, 0, 0},
   };
   n = options_append(options, n, own, sizeof own / sizeof *own);
   TRY(options_parse(&usage, options, n, argc, argv, &r->model.source));
-  if (!r->format) return failure(EXIT_USAGE, "export: --format csv|weights|scx is missing");
+  if (!r->format) return failure(EXIT_USAGE, "export: --format csv|weights|scx|sonata is missing");
   if (!r->output) return failure(EXIT_USAGE, "export: --output FILE is missing");
+  const bool neurons = job->config || job->set.n || !isnan(r->dt_ms) || !isnan(r->weight);
+  if (neurons && strcmp(r->format, "sonata"))
+    return failure(EXIT_USAGE,
+                   "export --format %s: --config, --set, --dt and --weight are for --format sonata",
+                   r->format);
   return fine();
 }
 
@@ -153,6 +174,19 @@ static struct status write_scx(const struct export_request *r) {
   return s;
 }
 
+/* ---- sonata: a graph and the neurons of a configuration ---- */
+
+static struct status write_sonata(const struct comm *alone, const struct job *job,
+                                  const struct export_request *r) {
+  const struct sonata_request request = {r->model.source, r->output, r->dt_ms, r->weight};
+  if (r->force)
+    return failure(EXIT_USAGE,
+                   "export --format sonata: a folder is never replaced; --force does not apply");
+  TRY(file_not_input(r->output, r->model.source));
+  TRY(file_not_input(r->output, job->config));
+  return export_sonata(alone, job, &request);
+}
+
 /* ---- weights: a checkpoint ---- */
 
 struct rows_of_edges {
@@ -213,13 +247,15 @@ static struct status write_weights(const struct comm *alone, struct job *job,
 static struct status write(const struct comm *alone, struct job *job,
                            const struct export_request *r) {
   if (!strcmp(r->format, "csv")) return write_graph(r);
+  if (!strcmp(r->format, "sonata")) return write_sonata(alone, job, r);
   return strcmp(r->format, "scx") ? write_weights(alone, job, r) : write_scx(r);
 }
 
 /* Rank 0 does it, the others wait for the outcome. */
 static struct status run(struct comm *world, int argc, char **argv) {
   struct job job = job_defaults();
-  struct export_request request = {.model = {.which = "best"}, .block_size = 4096};
+  struct export_request request = {
+      .model = {.which = "best"}, .block_size = 4096, .dt_ms = NAN, .weight = NAN};
   job.device = "cpu";
   TRY(parse(argc, argv, &job, &request));
   TRY(job_start(world, &job));

@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -64,18 +63,6 @@ static struct status mark_as_ours(const struct rundir *dir) {
   return fine();
 }
 
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk) {
-  (void)info, (void)kind, (void)walk;
-  return remove(path);
-}
-
-static struct status remove_tree(const char *path) {
-  enum { OPEN_FOLDERS = 16 };
-  if (!file_exists(path)) return fine();
-  if (nftw(path, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS) == 0) return fine();
-  return failure(EXIT_OUTPUT, "%s: cannot remove: %s", path, strerror(errno));
-}
-
 static struct status remove_trials(const struct rundir *dir) {
   DIR *folder = opendir(dir->path);
   struct status s = fine();
@@ -83,7 +70,7 @@ static struct status remove_trials(const struct rundir *dir) {
     if (strncmp(entry->d_name, "trial_", 6)) continue;
     char path[FILE_PATH];
     rundir_file(dir, entry->d_name, path);
-    s = remove_tree(path);
+    s = folder_remove(path);
   }
   if (folder) closedir(folder);
   return s;
@@ -93,7 +80,7 @@ static struct status remove_run(const struct rundir *dir) {
   char path[FILE_PATH];
   for (int i = 0; i < N_RUN_FOLDERS; i++) {
     rundir_file(dir, run_folders[i], path);
-    TRY(remove_tree(path));
+    TRY(folder_remove(path));
   }
   TRY(remove_trials(dir));
   for (int i = 0; i < N_RUN_FILES; i++) {
