@@ -9,7 +9,7 @@
 #ifndef FASCICLE_RECUR_WINDOW_H
 #define FASCICLE_RECUR_WINDOW_H
 
-#include "core/types.h"
+#include "contract/recurrence.h"
 
 /* Edges by row: row i's are ptr[i] .. ptr[i + 1]. */
 struct recur_edges {
@@ -51,27 +51,28 @@ struct recur_window {
   const struct recur_isa *isa;
 };
 
-/* What a row kernel does with the sum over a row's edges. */
-enum recur_pass { RECUR_WHOLE, RECUR_NEAR, RECUR_FAR };
-
 /* One way to compute rows [first, last) of microstep k. `plain` is the specification. */
 struct recur_isa {
   const char *name;
   bool (*usable)(void);
-  /* s_{k+1} of own rows; NEAR leaves sums in near_sum, FAR completes them. */
-  void (*forward)(const struct recur_window *w, int k, enum recur_pass pass, lidx first, lidx last);
+  /* s_{k+1} of own rows; near edges leave their sums in near_sum, far ones complete them. */
+  void (*forward)(const struct recur_window *w, int k, enum recur_edge_set edges, lidx first,
+                  lidx last);
   /* q_k of own rows and what stays at home: g (1 - a); bias, leak and drive gradients. */
   void (*elementwise)(const struct recur_window *w, int k, lidx first, lidx last);
   /* V^T q_k for source rows (own: added to g; halo: set) and the gradients of
    * their edges, in one walk. */
   void (*transposed)(const struct recur_window *w, int k, lidx first, lidx last);
-  /* What the machine can do, for floors: rounds * RECUR_GAUGE_FLOPS operations in registers; the
-   * sum of n rows of RECUR_GAUGE_ROW floats, row[i] counted in rows. Both return what they
-   * computed, so that nothing is optimised away. */
-  float (*gauge_flops)(int64_t rounds);
-  float (*gauge_gather)(const float *rows, const lidx *row, int64_t n);
+  /* Micro-benchmarks of the machine, for floors: RECUR_FLOPS_PER_ROUND floating-point operations in
+   * registers a round; the sum of n rows of RECUR_GATHERED_FLOATS floats, row[i] counted in rows.
+   * Both return what they computed, so that nothing is optimised away. */
+  float (*bench_flops)(int64_t rounds);
+  float (*bench_gather)(const float *rows, const lidx *row, int64_t n);
 };
-enum { RECUR_GAUGE_FLOPS = 320, RECUR_GAUGE_ROW = 32 };
+enum {
+  RECUR_FLOPS_PER_ROUND = 320,
+  RECUR_GATHERED_FLOATS = 32 /* a row of 128 bytes: two cache lines of most CPUs */
+};
 
 extern const struct recur_isa recur_plain;
 

@@ -44,7 +44,7 @@ struct findings {
 
 /* ---- the machine ---- */
 
-static volatile float sink; /* what the gauges return goes here, so that they must run */
+static volatile float sink; /* what the micro-benchmarks return, so that they must run */
 
 /* Seconds for `rounds` of arithmetic on each thread of each rank: the best of several tries. */
 static double time_flops(const struct comm *comm, const struct recur_isa *isa, int n_threads,
@@ -54,7 +54,7 @@ static double time_flops(const struct comm *comm, const struct recur_isa *isa, i
     comm_barrier(comm);
     const double start = seconds_now();
 #pragma omp parallel num_threads(n_threads)
-    sink = isa->gauge_flops(rounds);
+    sink = isa->bench_flops(rounds);
     best = fmin(best, bench_slowest(comm, seconds_now() - start));
   }
   return best;
@@ -63,7 +63,7 @@ static double time_flops(const struct comm *comm, const struct recur_isa *isa, i
 /* Seconds for n gathers of 128 bytes by the threads of each rank, from n_rows rows. */
 static double time_gathers(const struct comm *comm, const struct recur_isa *isa, int n_threads,
                            int64_t n_rows, int64_t n) {
-  float *rows = NEW_ZERO(float, n_rows *RECUR_GAUGE_ROW);
+  float *rows = NEW_ZERO(float, n_rows *RECUR_GATHERED_FLOATS);
   lidx *row = NEW(lidx, n);
   for (int64_t i = 0; i < n; i++) {
     const struct rng_block b = rng_draw(1, (uint32_t)i, (uint32_t)(i >> 32), 0, 0);
@@ -77,7 +77,7 @@ static double time_gathers(const struct comm *comm, const struct recur_isa *isa,
     {
       const int64_t t = omp_get_thread_num(), threads = omp_get_num_threads();
       const int64_t first = n * t / threads, last = n * (t + 1) / threads;
-      sink = isa->gauge_gather(rows, row + first, last - first);
+      sink = isa->bench_gather(rows, row + first, last - first);
     }
     best = fmin(best, bench_slowest(comm, seconds_now() - start));
   }
@@ -87,12 +87,12 @@ static double time_gathers(const struct comm *comm, const struct recur_isa *isa,
 
 static void measure_floor(const struct comm *comm, const struct setup *s, struct findings *found) {
   const struct recur_isa *isa = recur_isa_find(NULL);
-  const int64_t rounds = 200000, per_row = RECUR_GAUGE_ROW;
+  const int64_t rounds = 200000, per_row = RECUR_GATHERED_FLOATS;
   const double values = (double)s->edges * (double)s->shape.batch; /* gathered in one microstep */
   const int64_t rows = s->nodes * s->shape.batch / per_row + 1,
                 n = (int64_t)(values / (double)per_row / comm->size) + 1;
   const int threads = s->n_threads;
-  found->peak_flops = (double)rounds * RECUR_GAUGE_FLOPS * threads * comm->size /
+  found->peak_flops = (double)rounds * RECUR_FLOPS_PER_ROUND * threads * comm->size /
                       time_flops(comm, isa, threads, rounds);
   found->gather_bytes =
       (double)n * per_row * sizeof(float) * comm->size / time_gathers(comm, isa, threads, rows, n);
@@ -109,7 +109,7 @@ static void measure_device_floor(const struct comm *comm, const struct setup *s,
                                  struct findings *found) {
   const double values = (double)s->edges * (double)s->shape.batch,
                K = (double)s->shape.steps * s->shape.microsteps;
-  const int64_t rows = s->nodes * s->shape.batch / RECUR_GAUGE_ROW + 1;
+  const int64_t rows = s->nodes * s->shape.batch / RECUR_GATHERED_FLOATS + 1;
   found->gather_bytes = s->backend->gather_rate(rows) * comm->size;
   const double bytes = s->mixed ? sizeof(uint16_t) : sizeof(float);
   found->floor[FORWARD] = found->floor[BACKWARD] = K * values * bytes / found->gather_bytes;

@@ -42,6 +42,10 @@ struct recur_net {
       want_gradient; /* else only two states are kept and the backward entries must not be called */
 };
 
+/* The edges that a forward microstep adds up: of the whole row; only those from own rows, the sum
+ * then waits; those from the halo, added to the sum that waits. */
+enum recur_edge_set { RECUR_ALL_EDGES, RECUR_NEAR_EDGES, RECUR_FAR_EDGES };
+
 enum recur_direction { RECUR_FORWARD, RECUR_BACKWARD, RECUR_DIRECTIONS };
 
 struct recur; /* the backend's state for one network and shape */

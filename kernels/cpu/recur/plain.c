@@ -44,19 +44,19 @@ static void finish_row(const struct recur_window *w, int k, lidx row, float *z) 
            (size_t)B * sizeof *next);
 }
 
-static void forward(const struct recur_window *w, int k, enum recur_pass pass, lidx first,
+static void forward(const struct recur_window *w, int k, enum recur_edge_set edges, lidx first,
                     lidx last) {
   const int B = w->batch;
   const float *s = recur_state(w, k);
   for (lidx i = first; i < last; i++) {
     /* z is formed where s_{k+1} will stand, unless the halo is awaited */
-    float *z = (pass == RECUR_WHOLE ? recur_state(w, k + 1) : w->near_sum) + (int64_t)i * B;
-    if (pass != RECUR_FAR) {
+    float *z = (edges == RECUR_ALL_EDGES ? recur_state(w, k + 1) : w->near_sum) + (int64_t)i * B;
+    if (edges != RECUR_FAR_EDGES) {
       memset(z, 0, (size_t)B * sizeof *z);
       add_product(w, &w->near, i, s, z);
     }
-    if (pass == RECUR_FAR) add_product(w, &w->far, i, s, z);
-    if (pass != RECUR_NEAR) finish_row(w, k, i, z);
+    if (edges == RECUR_FAR_EDGES) add_product(w, &w->far, i, s, z);
+    if (edges != RECUR_NEAR_EDGES) finish_row(w, k, i, z);
   }
 }
 
@@ -125,8 +125,8 @@ static void transposed(const struct recur_window *w, int k, lidx first, lidx las
   }
 }
 
-static float gauge_flops(int64_t rounds) {
-  enum { N = RECUR_GAUGE_FLOPS / 2 };
+static float bench_flops(int64_t rounds) {
+  enum { N = RECUR_FLOPS_PER_ROUND / 2 };
   float x[N], sum = 0;
   for (int i = 0; i < N; i++) x[i] = (float)i;
   for (int64_t r = 0; r < rounds; r++)
@@ -135,11 +135,12 @@ static float gauge_flops(int64_t rounds) {
   return sum;
 }
 
-static float gauge_gather(const float *rows, const lidx *row, int64_t n) {
-  float x[RECUR_GAUGE_ROW] = {0}, sum = 0;
+static float bench_gather(const float *rows, const lidx *row, int64_t n) {
+  float x[RECUR_GATHERED_FLOATS] = {0}, sum = 0;
   for (int64_t i = 0; i < n; i++)
-    for (int b = 0; b < RECUR_GAUGE_ROW; b++) x[b] += rows[(int64_t)row[i] * RECUR_GAUGE_ROW + b];
-  for (int b = 0; b < RECUR_GAUGE_ROW; b++) sum += x[b];
+    for (int b = 0; b < RECUR_GATHERED_FLOATS; b++)
+      x[b] += rows[(int64_t)row[i] * RECUR_GATHERED_FLOATS + b];
+  for (int b = 0; b < RECUR_GATHERED_FLOATS; b++) sum += x[b];
   return sum;
 }
 
@@ -148,5 +149,5 @@ const struct recur_isa recur_plain = {.name = "plain",
                                       .forward = forward,
                                       .elementwise = elementwise,
                                       .transposed = transposed,
-                                      .gauge_flops = gauge_flops,
-                                      .gauge_gather = gauge_gather};
+                                      .bench_flops = bench_flops,
+                                      .bench_gather = bench_gather};

@@ -150,23 +150,23 @@ INLINE void finish_tile(const struct recur_window *w, int k, lidx row, vec *z, s
   }
 }
 
-INLINE void forward_tile(const struct recur_window *w, int k, enum recur_pass pass, lidx row,
+INLINE void forward_tile(const struct recur_window *w, int k, enum recur_edge_set edges, lidx row,
                          struct tile t, int n_vec) {
   const float *s = recur_state(w, k);
-  float *near_sum = pass == RECUR_WHOLE ? NULL : w->near_sum + (int64_t)row * w->batch;
+  float *near_sum = edges == RECUR_ALL_EDGES ? NULL : w->near_sum + (int64_t)row * w->batch;
   vec z[TILE_VECS];
   for (int v = 0; v < n_vec; v++)
-    z[v] = pass == RECUR_FAR ? tile_load(near_sum, t, v, n_vec) : vec_set(0);
-  add_product(pass == RECUR_FAR ? &w->far : &w->near, row, s, w->batch, z, t, n_vec);
-  if (pass != RECUR_NEAR)
+    z[v] = edges == RECUR_FAR_EDGES ? tile_load(near_sum, t, v, n_vec) : vec_set(0);
+  add_product(edges == RECUR_FAR_EDGES ? &w->far : &w->near, row, s, w->batch, z, t, n_vec);
+  if (edges != RECUR_NEAR_EDGES)
     finish_tile(w, k, row, z, t, n_vec);
   else
     for (int v = 0; v < n_vec; v++) tile_store(near_sum, t, v, n_vec, z[v]);
 }
 
-static void forward_rows(const struct recur_window *w, int k, enum recur_pass pass, lidx first,
+static void forward_rows(const struct recur_window *w, int k, enum recur_edge_set edges, lidx first,
                          lidx last) {
-  for (lidx i = first; i < last; i++) FOR_EACH_TILE(w->batch, forward_tile, w, k, pass, i);
+  for (lidx i = first; i < last; i++) FOR_EACH_TILE(w->batch, forward_tile, w, k, edges, i);
 }
 
 /* ---- backward: what happens within a row ---- */
@@ -289,27 +289,27 @@ static void transposed_rows(const struct recur_window *w, int k, lidx first, lid
   for (lidx j = first; j < last; j++) FOR_EACH_TILE(w->batch, transposed_tile, w, k, j);
 }
 
-/* ---- gauges ---- */
+/* ---- micro-benchmarks of the machine ---- */
 
 /* x <- 0.999 x + 0.001 in ten chains, enough to hide the latency of one */
-static float gauge_flops(int64_t rounds) {
+static float bench_flops(int64_t rounds) {
   enum { CHAINS = 10 };
   vec x[CHAINS], sum = vec_set(0);
   for (int i = 0; i < CHAINS; i++) x[i] = vec_set((float)i);
-  for (int64_t r = 0; r < rounds * RECUR_GAUGE_FLOPS / (2 * LANES * CHAINS); r++)
+  for (int64_t r = 0; r < rounds * RECUR_FLOPS_PER_ROUND / (2 * LANES * CHAINS); r++)
 #pragma GCC unroll 10
     for (int i = 0; i < CHAINS; i++) x[i] = vec_fma(x[i], vec_set(0.999f), vec_set(0.001f));
   for (int i = 0; i < CHAINS; i++) sum = vec_add(sum, x[i]);
   return vec_sum(sum);
 }
 
-static float gauge_gather(const float *rows, const lidx *row, int64_t n) {
+static float bench_gather(const float *rows, const lidx *row, int64_t n) {
   vec x[TILE_VECS], sum = vec_set(0);
   for (int v = 0; v < TILE_VECS; v++) x[v] = vec_set(0);
   for (int64_t i = 0; i < n; i++)
 #pragma GCC unroll 4
     for (int v = 0; v < TILE_VECS; v++)
-      x[v] = vec_add(x[v], vec_load(rows + (int64_t)row[i] * RECUR_GAUGE_ROW + v * LANES));
+      x[v] = vec_add(x[v], vec_load(rows + (int64_t)row[i] * RECUR_GATHERED_FLOATS + v * LANES));
   for (int v = 0; v < TILE_VECS; v++) sum = vec_add(sum, x[v]);
   return vec_sum(sum);
 }

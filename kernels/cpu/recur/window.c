@@ -121,7 +121,7 @@ void recur_window_forward(const struct recur_window *w) {
 #pragma omp parallel num_threads(w->n_threads)
   for (int k = 0; k < K; k++) {
     for
-      EACH_SHARE(i) w->isa->forward(w, k, RECUR_WHOLE, w->target_cut[i], w->target_cut[i + 1]);
+      EACH_SHARE(i) w->isa->forward(w, k, RECUR_ALL_EDGES, w->target_cut[i], w->target_cut[i + 1]);
     recur_barrier_wait(&barrier, omp_get_num_threads());
   }
 }
@@ -164,18 +164,18 @@ void recur_window_backward(const struct recur_window *w) {
 
 /* ---- microstep by microstep ---- */
 
-static void forward_rows(const struct recur_window *w, int k, enum recur_pass pass) {
+static void forward_rows(const struct recur_window *w, int k, enum recur_edge_set edges) {
 #pragma omp parallel num_threads(w->n_threads)
   for
-    EACH_SHARE(i) w->isa->forward(w, k, pass, w->target_cut[i], w->target_cut[i + 1]);
+    EACH_SHARE(i) w->isa->forward(w, k, edges, w->target_cut[i], w->target_cut[i + 1]);
 }
 
 void recur_forward_near(const struct recur_window *w, int k) {
-  forward_rows(w, k, RECUR_NEAR);
+  forward_rows(w, k, RECUR_NEAR_EDGES);
 }
 
 void recur_forward_far(const struct recur_window *w, int k) {
-  forward_rows(w, k, RECUR_FAR);
+  forward_rows(w, k, RECUR_FAR_EDGES);
 }
 
 void recur_backward_begin(const struct recur_window *w) {

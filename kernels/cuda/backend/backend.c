@@ -1,6 +1,6 @@
 /* The cuda backend: one GPU per rank. */
 #include "kernels/interface/backends.h"
-#include "kernels/cuda/gpu/gauge.h"
+#include "kernels/cuda/gpu/bandwidth.h"
 #include "kernels/cuda/gpu/gpu.h"
 #include "kernels/cuda/gpu/start.h"
 #include "kernels/cuda/recur/persist_open.h"

@@ -4,7 +4,7 @@
 #include "launch.cuh"
 #include "walk.cuh"
 
-using namespace recur;
+using namespace recur_kernels;
 
 namespace {
 

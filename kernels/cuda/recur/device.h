@@ -8,6 +8,7 @@
 #ifndef FASCICLE_RECUR_DEVICE_H
 #define FASCICLE_RECUR_DEVICE_H
 
+#include "contract/recurrence.h"
 #include "kernels/cuda/gpu/gpu.h"
 
 #ifdef __cplusplus
@@ -86,9 +87,7 @@ enum { RECUR_THREADS = 256 };
  * rows by less than this margin. */
 #define RECUR_MOST_EDGES (UINT32_MAX - 65536u)
 
-enum recur_part { RECUR_ALL, RECUR_NEAR_ONLY, RECUR_FAR_LAST };
-
-void recur_device_forward(const struct recur_device *d, int k, enum recur_part part);
+void recur_device_forward(const struct recur_device *d, int k, enum recur_edge_set edges);
 
 /* Before a forward pass: values into padded rows, leaks and biases into pairs. */
 void recur_device_take_values(const struct recur_device *d);

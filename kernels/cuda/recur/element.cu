@@ -2,7 +2,7 @@
  * product comes before. */
 #include "element.cuh"
 
-using namespace recur;
+using namespace recur_kernels;
 
 namespace {
 

@@ -8,10 +8,7 @@
 
 #include <math.h>
 
-namespace recur {
-
-constexpr float SMALL_LEAK =
-    0.1f; /* RECUR_SMALL_LEAK of contract/recurrence.h, which C++ cannot include */
+namespace recur_kernels {
 
 struct element_args {
   const float *before, *after; /* s_k, s_{k+1} */
@@ -87,7 +84,7 @@ __device__ __forceinline__ void finish_element(const element_args &a, columns c,
   piece<L> p, q;
 #pragma unroll
   for (int i = 0; i < L::N; i++) p.x[i] = (after.x[i] - (1 - leak) * before.x[i]) * recovered;
-  if (leak < SMALL_LEAK) p = proposal_again<L, seen_state<MIXED>>(a, row, lane, c);
+  if (leak < RECUR_SMALL_LEAK) p = proposal_again<L, seen_state<MIXED>>(a, row, lane, c);
   float sum_bias = 0, sum_leak = 0;
 #pragma unroll
   for (int i = 0; i < L::N; i++) {
@@ -136,5 +133,5 @@ inline element_args element_of(const recur_device *d, int k) {
   return a;
 }
 
-} // namespace recur
+} // namespace recur_kernels
 #endif

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-using namespace recur;
+using namespace recur_kernels;
 
 namespace {
 
@@ -154,9 +154,9 @@ void recur_device_round(const recur_device *d, int k, int first_row, int n_rows)
   CHECK_CUDA(cudaGetLastError());
 }
 
-void recur_device_forward(const recur_device *d, int k, enum recur_part part) {
+void recur_device_forward(const recur_device *d, int k, enum recur_edge_set edges) {
   const int64_t t = k / d->microsteps, B = d->batch;
-  const recur_walk *walk = part == RECUR_FAR_LAST ? &d->far_in : &d->near_in;
+  const recur_walk *walk = edges == RECUR_FAR_EDGES ? &d->far_in : &d->near_in;
   forward_args a = {};
   a.item = walk->item, a.col = columns_of(d, walk, d->in_value),
   a.value = values_of(d, d->in_value);
@@ -166,6 +166,7 @@ void recur_device_forward(const recur_device *d, int k, enum recur_part part) {
   a.pair = (const float2 *)d->pair, a.drive = d->drive + t * d->n_in * B;
   a.in_slot = d->in_slot, a.out_slot = d->out_slot;
   a.output = ends_character(d, k) ? d->output + t * d->n_out * B : NULL;
-  a.near_sum = part == RECUR_ALL ? NULL : d->near_sum, a.near_only = part == RECUR_NEAR_ONLY;
+  a.near_sum = edges == RECUR_ALL_EDGES ? NULL : d->near_sum,
+  a.near_only = edges == RECUR_NEAR_EDGES;
   with_layout(choice_of(d, walk), run_forward{d, walk, a});
 }

@@ -7,7 +7,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-namespace recur {
+namespace recur_kernels {
 
 constexpr int WARP = 32;
 constexpr unsigned ALL = ~0u;
@@ -204,5 +204,5 @@ __device__ __forceinline__ void let_next_launch_start() {
 #endif
 }
 
-} // namespace recur
+} // namespace recur_kernels
 #endif

@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-namespace recur {
+namespace recur_kernels {
 
 template <class... P> void launch(void (*kernel)(P...), int64_t blocks, P... args) {
   if (blocks == 0) return;
@@ -131,5 +131,5 @@ inline choice choice_of(const recur_device *d, const recur_walk *walk) {
   return choice{d->batch, walk->narrow, d->rounded != NULL, d->small, false};
 }
 
-} // namespace recur
+} // namespace recur_kernels
 #endif

@@ -162,7 +162,7 @@ __device__ __forceinline__ void element(const args &a, const own_row &r, const o
   if (r.out >= 0 && m == a.d.microsteps - 1) g = g + own.d_output[at];
   float4 p = make_float4((after.x - keep * s.x) * back, (after.y - keep * s.y) * back,
                          (after.z - keep * s.z) * back, (after.w - keep * s.w) * back);
-  if (r.leak < SMALL_LEAK) p = proposal_again(a, r, k, half);
+  if (r.leak < RECUR_SMALL_LEAK) p = proposal_again(a, r, k, half);
   const float4 slope = make_float4(fmaxf(0, 1 - p.x * p.x), fmaxf(0, 1 - p.y * p.y),
                                    fmaxf(0, 1 - p.z * p.z), fmaxf(0, 1 - p.w * p.w));
   const float4 q = make_float4(g.x * r.leak * slope.x, g.y * r.leak * slope.y,

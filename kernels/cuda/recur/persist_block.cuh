@@ -9,8 +9,6 @@
 
 namespace persist {
 
-constexpr float SMALL_LEAK =
-    0.1f;                 /* RECUR_SMALL_LEAK of contract/recurrence.h, which C++ cannot include */
 constexpr int CHUNKS = 8; /* copies that a half slice is fetched in, beside each other */
 
 struct args {

@@ -187,12 +187,12 @@ static void forward_begin(struct recur *r) {
 }
 
 static void forward_near(struct recur *r, int k) {
-  recur_device_forward(&r->d, k, RECUR_NEAR_ONLY);
+  recur_device_forward(&r->d, k, RECUR_NEAR_EDGES);
 }
 
 static void forward_far(struct recur *r, int k) {
   recur_device_round(&r->d, k, r->d.n_own, r->d.n_halo);
-  recur_device_forward(&r->d, k, RECUR_FAR_LAST);
+  recur_device_forward(&r->d, k, RECUR_FAR_EDGES);
 }
 
 static void backward_begin(struct recur *r) {

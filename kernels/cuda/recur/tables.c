@@ -213,7 +213,7 @@ void recur_queue_values(const struct recur_device *d) {
 
 void recur_queue_forward(const struct recur_device *d) {
   recur_queue_values(d);
-  for (int k = 0; k < d->steps * d->microsteps; k++) recur_device_forward(d, k, RECUR_ALL);
+  for (int k = 0; k < d->steps * d->microsteps; k++) recur_device_forward(d, k, RECUR_ALL_EDGES);
 }
 
 void recur_queue_backward(const struct recur_device *d) {

@@ -4,7 +4,7 @@
 
 #include "lanes.cuh"
 
-namespace recur {
+namespace recur_kernels {
 
 /* How edges are read, once a microstep: single ones through the first cache, for neighbours come
  * back for the rest of the sector; several at once fill a sector and pass by it, so as not to push
@@ -262,5 +262,5 @@ __device__ __forceinline__ bool gather_groups(const recur_item &item, int most_s
   return true;
 }
 
-} // namespace recur
+} // namespace recur_kernels
 #endif

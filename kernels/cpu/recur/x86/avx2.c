@@ -81,5 +81,5 @@ const struct recur_isa recur_avx2 = {.name = "avx2",
                                      .forward = forward_rows,
                                      .elementwise = elementwise_rows,
                                      .transposed = transposed_rows,
-                                     .gauge_flops = gauge_flops,
-                                     .gauge_gather = gauge_gather};
+                                     .bench_flops = bench_flops,
+                                     .bench_gather = bench_gather};

@@ -86,9 +86,9 @@ static bool usable(void) {
 extern const struct recur_isa recur_avx2;
 enum { HALF = LANES / 2 };
 
-static void forward(const struct recur_window *w, int k, enum recur_pass pass, lidx first,
+static void forward(const struct recur_window *w, int k, enum recur_edge_set edges, lidx first,
                     lidx last) {
-  (w->batch > HALF ? forward_rows : recur_avx2.forward)(w, k, pass, first, last);
+  (w->batch > HALF ? forward_rows : recur_avx2.forward)(w, k, edges, first, last);
 }
 
 static void elementwise(const struct recur_window *w, int k, lidx first, lidx last) {
@@ -104,5 +104,5 @@ const struct recur_isa recur_avx512 = {.name = "avx512",
                                        .forward = forward,
                                        .elementwise = elementwise,
                                        .transposed = transposed,
-                                       .gauge_flops = gauge_flops,
-                                       .gauge_gather = gauge_gather};
+                                       .bench_flops = bench_flops,
+                                       .bench_gather = bench_gather};

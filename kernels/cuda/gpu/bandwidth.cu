@@ -1,5 +1,5 @@
 /* What the device's memory can do, measured: what the benches divide by. */
-#include "gauge.h"
+#include "bandwidth.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 /* Measured rates of the chosen device, in bytes per second. Each call takes some milliseconds. */
-#ifndef FASCICLE_GAUGE_H
-#define FASCICLE_GAUGE_H
+#ifndef FASCICLE_BANDWIDTH_H
+#define FASCICLE_BANDWIDTH_H
 
 #include "gpu.h"
 
