@@ -78,9 +78,11 @@ int64_t plan_held(const struct plan_graph *g, const struct plan_share *s, int64_
 
 struct plan_memory plan_device_memory(const struct plan_graph *g, const struct plan_share *s,
                                       int trials, int64_t edge_bytes) {
-  const int64_t n = g->n_nodes, own = s->n_own, all_edges = 8 * (s->near + s->far);
-  const int64_t words = (own + 31) / 32, slots = g->max_delay + g->min_delay;
-  const int64_t width = trials == 1 ? own : 32 * words * trials; /* neurons of all trials */
+  enum { MASK_BITS = 32 }; /* neurons of one uint32_t of who fired */
+  const int64_t n = g->n_nodes, own = s->n_own,
+                all_edges = BYTES(struct lif_edge, s->near + s->far);
+  const int64_t masks = (own + MASK_BITS - 1) / MASK_BITS;
+  const int64_t width = trials == 1 ? own : MASK_BITS * masks * trials; /* neurons of all trials */
   const int64_t steps =
       LIF_LAUNCHES * (int64_t)lif_launch_steps(own, trials, g->min_delay) * trials;
   struct plan_memory m = {0};
@@ -88,15 +90,16 @@ struct plan_memory plan_device_memory(const struct plan_graph *g, const struct p
     add(&m, "edges by source", all_edges);
   else
     add(&m, "edges kept on the device", edge_bytes < all_edges ? edge_bytes : all_edges);
-  add(&m, "offsets by source", 8 * (n + 1));
-  if (edge_bytes >= 0) add(&m, "where kept rows are", 8 * n);
-  add(&m, "ids of own rows", 8 * own);
-  add(&m, "potential and counter", 6 * width);
-  add(&m, "delay ring", slots * (g->wide ? 8 : 4) * width);
-  add(&m, "who fired, step by step",
-      steps * (4 * words + 4 * own + 4)); /* bit masks, lists, counts */
-  if (g->parts > 1)
-    add(&m, "words from other ranks", 8 * g->parts * words * lif_pace_window(g->min_delay));
+  add(&m, "offsets by source", BYTES(eidx, n + 1));
+  if (edge_bytes >= 0) add(&m, "where kept rows are", BYTES(eidx, n));
+  add(&m, "ids of own rows", BYTES(int64_t, own));
+  add(&m, "potential and counter", STATE_BYTES * width);
+  add(&m, "delay ring", sum_bytes(g->wide) * lif_pace_slots(g->min_delay, g->max_delay) * width);
+  add(&m, "who fired, step by step", /* bit masks, lists, counts */
+      steps * (BYTES(uint32_t, masks) + BYTES(uint32_t, own) + (int64_t)sizeof(int32_t)));
+  if (g->parts > 1) /* a mask and its step in 64 bits */
+    add(&m, "words from other ranks",
+        BYTES(uint64_t, g->parts * masks) * lif_pace_window(g->min_delay));
   return m;
 }
 
@@ -166,11 +169,12 @@ struct plan_memory plan_train_device_memory(const struct backend *backend,
                                             const struct plan_graph *g, const struct plan_share *s,
                                             const struct plan_training *t) {
   const bool counts = backend->recur && backend->model; /* a program without CUDA does not */
-  const int64_t row = 4ll * t->shape.batch;
+  const int64_t row = BYTES(float, t->shape.batch);
   struct plan_memory m = {0};
   add_recurrence(&m, counts ? backend : &backend_cpu, g, s, t);
-  add(&m, "rows on their way between parts", (g->all ? 1 : 2) * row * s->n_halo + 4 * s->n_halo);
-  if (t->replicas > 1) add(&m, "sums over replicas", 4 * (s->near + s->far));
+  add(&m, "rows on their way between parts",
+      (g->all ? 1 : 2) * row * s->n_halo + BYTES(lidx, s->n_halo));
+  if (t->replicas > 1) add(&m, "sums over replicas", BYTES(float, s->near + s->far));
   return m;
 }
 
