@@ -137,15 +137,15 @@ static const struct config_key record_rows[] = {
 static const struct config_table record_table = CONFIG_TABLE("`record`", record_rows);
 
 const struct config_table *lif_config_tables(int *n) {
-  static struct config_table all[16 + LIF_MODELS];
   const struct config_table *const first[] = {
       &shift_table,   &mv_table,      &pa_table,     &lif_classes_table, &shift_initial,
       &model_initial, &silence_table, &record_table, &potential_table,   &variables_table};
+  enum { FIRST = sizeof first / sizeof *first };
+  static struct config_table all[FIRST + LIF_MODELS + LIF_STIMULUS_TABLES];
   *n = 0;
-  for (size_t i = 0; i < sizeof first / sizeof *first; i++) all[(*n)++] = *first[i];
+  for (int i = 0; i < FIRST; i++) all[(*n)++] = *first[i];
   for (int i = 0; i < LIF_MODELS; i++) all[(*n)++] = *lif_models[i]->keys;
   for (int i = 0; lif_stimulus_tables[i]; i++) all[(*n)++] = *lif_stimulus_tables[i];
-  ASSERT(*n <= (int)(sizeof all / sizeof *all));
   return all;
 }
 
