@@ -1,9 +1,11 @@
-/* fascicle generate: synthetic connectomes, and shuffled controls of real ones. */
+/* fascicle generate: synthetic connectomes, the cortical microcircuit, and shuffled controls of
+ * real graphs. */
 #include "build.h"
 #include "io/files/files.h"
 #include "core/log.h"
 #include "core/mem.h"
 #include "run/options.h"
+#include "microcircuit.h"
 #include "reorder.h"
 #include "shuffled.h"
 #include "synthetic.h"
@@ -11,6 +13,7 @@
 #include "run/watchdog_option.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +25,24 @@ static const struct usage usage = {
              "synapse counts "
              "and delays; or, with --shuffle-of, a control of a given graph: every neuron keeps "
              "its numbers of "
-             "inputs and outputs, but partners are drawn anew. The same words and seed give the "
+             "inputs and outputs, but partners are drawn anew; or, with --kind microcircuit, the "
+             "cortical "
+             "network of Potjans and Diesmann (2014). The same words and seed give the "
              "same graph, "
              "for any number of ranks and threads.",
     .example = "  fascicle generate --nodes 5000 --edges 524324 --output small.h5\n"
                "  fascicle generate --nodes 211577 --edges 24678466 --model modular --delays 1:8 "
                "--output fly.h5\n"
                "  fascicle generate --shuffle-of graph.h5 --shuffle-within superclass --output "
-               "control.h5"};
+               "control.h5\n"
+               "  fascicle generate --kind microcircuit --scale 0.1 --config-output cortex.json "
+               "--output cortex.h5"};
 
 struct request {
   int64_t nodes, edges, seed, types, parts;
-  const char *model, *delays, *population, *output, *shuffle_of, *shuffle_within;
+  double scale, k_scale; /* of the microcircuit; NAN: not given */
+  const char *kind, *model, *delays, *population, *output, *shuffle_of, *shuffle_within;
+  const char *background, *config_output;
   bool no_order, streamable, packed, force, as_json;
   int64_t min_delay, max_delay;
   double watchdog;
@@ -58,10 +67,39 @@ static struct generate_model model_of(const struct request *r) {
                                  .modular = !strcmp(r->model, "modular")};
 }
 
+static bool is_microcircuit(const struct request *r) {
+  return !strcmp(r->kind, "microcircuit");
+}
+
+/* It has its own sizes; nothing else has scales. */
+static struct status check_microcircuit(struct request *r) {
+  struct microcircuit m;
+  if (!is_microcircuit(r)) {
+    if (isnan(r->scale) && isnan(r->k_scale) && !r->config_output && !r->background) return fine();
+    return failure(EXIT_USAGE, "generate: --scale, --degree-scale, --background and "
+                               "--config-output are for --kind microcircuit");
+  }
+  if (r->nodes >= 0 || r->edges >= 0 || r->shuffle_of || r->model || r->delays || r->types)
+    return failure(EXIT_USAGE, "--kind microcircuit: its numbers are published; leave --nodes, "
+                               "--edges, --model, --delays, --types and --shuffle-of out");
+  if (isnan(r->scale)) r->scale = 1;
+  if (isnan(r->k_scale)) r->k_scale = r->scale;
+  if (!(r->k_scale > 0 && r->k_scale <= 10))
+    return failure(EXIT_USAGE, "--degree-scale %g: it must be above 0 and at most 10", r->k_scale);
+  TRY(microcircuit_init(r->scale, r->k_scale, (uint64_t)r->seed, &m));
+  r->no_order = true; /* any two populations are linked at random: no cut is better than another */
+  return fine();
+}
+
 static struct status check_request(struct request *r) {
   if (!r->output)
     return failure(EXIT_USAGE,
                    "generate: --output is missing; `fascicle generate --help` shows an example");
+  TRY(check_microcircuit(r));
+  if (is_microcircuit(r)) return fine();
+  if (!r->model) r->model = "lognormal";
+  if (!r->delays) r->delays = "1";
+  if (!r->types) r->types = 32;
   if (r->parts & (r->parts - 1))
     return failure(EXIT_USAGE, "--parts %lld: it must be a power of two", (long long)r->parts);
   if (r->shuffle_within && !r->shuffle_of)
@@ -97,7 +135,37 @@ static char *provenance_synthetic(const struct request *r) {
                            "generate", rules));
 }
 
-/* ---- the two kinds ---- */
+static char *provenance_microcircuit(const struct request *r, const struct microcircuit *m) {
+  json_t *rules =
+      json_pack("{s:s, s:f, s:f, s:I, s:f}", "kind", r->kind, "scale", m->scale, "degree_scale",
+                m->k_scale, "seed", (json_int_t)r->seed, "weight_pa", m->weight_pa);
+  return text_of(json_pack("{s:s, s:[], s:o}", "program", "fascicle " BUILD_VERSION, "inputs",
+                           "generate", rules));
+}
+
+/* ---- the kinds ---- */
+
+static struct status make_microcircuit(const struct request *r, struct connectome *g) {
+  struct microcircuit m;
+  TRY(microcircuit_init(r->scale, r->k_scale, (uint64_t)r->seed, &m));
+  microcircuit_make(&m, r->population ? r->population : "neurons", g);
+  g->provenance = provenance_microcircuit(r, &m);
+  return fine();
+}
+
+/* The configuration beside the graph. */
+static struct status write_config(const struct request *r) {
+  struct microcircuit m;
+  if (!r->config_output) return fine();
+  TRY(microcircuit_init(r->scale, r->k_scale, (uint64_t)r->seed, &m));
+  json_t *config = microcircuit_config(&m, !r->background || strcmp(r->background, "dc"));
+  char *text = json_dumps(config, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+  const size_t length = strlen(text);
+  text[length] = '\n'; /* in place of the final 0 */
+  const struct status s = file_write_whole(r->config_output, text, length + 1);
+  free(text), json_decref(config);
+  return s;
+}
 
 static struct status make_synthetic(const struct request *r, struct connectome *g) {
   const struct synthetic options = {.model = model_of(r),
@@ -111,6 +179,7 @@ static struct status make_synthetic(const struct request *r, struct connectome *
 }
 
 static struct status make_graph(const struct request *r, struct connectome *g, json_t *facts) {
+  if (is_microcircuit(r)) return make_microcircuit(r, g);
   if (!r->shuffle_of) return make_synthetic(r, g);
   TRY(connectome_load(r->shuffle_of, g));
   const struct shuffled options = {.path = r->shuffle_of,
@@ -177,6 +246,7 @@ static void report(const struct request *r, const struct connectome *g, json_t *
 static struct status make_file(const struct request *r, struct connectome *g, json_t *facts) {
   TRY(file_not_input(r->output, r->shuffle_of));
   TRY(file_may_write(r->output, 0, r->force));
+  if (r->config_output) TRY(file_may_write(r->config_output, 0, r->force));
   const double start = seconds_now();
   TRY(make_graph(r, g, facts));
   const double made = seconds_now();
@@ -184,6 +254,7 @@ static struct status make_file(const struct request *r, struct connectome *g, js
   const double ordered = seconds_now();
   g->packed |= r->packed;
   TRY(connectome_write(g, r->output, r->streamable, r->force));
+  TRY(write_config(r));
   json_object_set_new(facts, "seconds",
                       json_pack("{s:f, s:f, s:f}", "made", made - start, "ordered", ordered - made,
                                 "written", seconds_now() - ordered));
@@ -204,6 +275,8 @@ static struct status look_at_input(const struct comm *world, struct request *r) 
 
 static struct status parse(struct request *r, int argc, char **argv) {
   const struct option options[] = {
+      {"kind", OPTION_TEXT, "connectome|microcircuit",
+       "connectome (default), or the network of Potjans and Diesmann", &r->kind, 0, 0},
       {"nodes", OPTION_INT, "N", "neurons", &r->nodes, 1, UINT32_MAX - 1},
       {"edges", OPTION_INT, "E", "edges, exactly; no pair twice, no self-loop", &r->edges, 0,
        INT64_MAX},
@@ -215,6 +288,16 @@ static struct status parse(struct request *r, int argc, char **argv) {
       {"types", OPTION_INT, "K", "cell types (32)", &r->types, 1, 1000000},
       {"population", OPTION_TEXT, "NAME", "SONATA population (neurons)", &r->population, 0, 0},
       {"output", OPTION_TEXT, "FILE", "the graph to write", &r->output, 0, 0},
+      {"scale", OPTION_REAL, "X", "microcircuit: numbers of neurons, and of inputs, times X (1)",
+       &r->scale, 0, 0},
+      {"degree-scale", OPTION_REAL, "K",
+       "microcircuit: numbers of inputs times K instead; weights times 1 / sqrt(K)", &r->k_scale, 0,
+       0},
+      {"config-output", OPTION_TEXT, "FILE", "microcircuit: also its configuration for `simulate`",
+       &r->config_output, 0, 0},
+      {"background", OPTION_TEXT, "poisson|dc",
+       "in that configuration: Poisson events (default), or a constant current in place of them",
+       &r->background, 0, 0},
       {"shuffle-of", OPTION_TEXT, "FILE", "shuffle the partners in this graph instead",
        &r->shuffle_of, 0, 0},
       {"shuffle-within", OPTION_TEXT, "COLUMN",
@@ -236,10 +319,10 @@ static struct status run(struct comm *world, int argc, char **argv) {
   struct request r = {.nodes = -1,
                       .edges = -1,
                       .seed = 1,
-                      .types = 32,
                       .parts = REORDER_PARTS,
-                      .model = "lognormal",
-                      .delays = "1",
+                      .kind = "connectome",
+                      .scale = NAN,
+                      .k_scale = NAN,
                       .watchdog = WATCHDOG_CHOSEN};
   TRY(parse(&r, argc, argv));
   TRY(check_request(&r));

@@ -94,6 +94,10 @@ static const struct config_key model_initial_rows[] = {
     KEY_WHO,
     {"v_mv", CONFIG_REAL, OF(v_mv), .low = -1e6, .high = 1e6, .unit = "mV", .range = "any",
      .initially = "", .help = "potential; else at rest"},
+    {"v_sd_mv", CONFIG_REAL, OF(v_sd_mv), .low = 0, .high = 1e6, .unit = "mV", .range = "0 or more",
+     .initially = "0",
+     .help = "the potential is drawn for each neuron and trial: normal with this standard "
+             "deviation"},
     KEY_COUNTER};
 static const struct config_table shift_initial =
     CONFIG_TABLE("Entry of `initial` with lif_shift", shift_initial_rows);
@@ -223,6 +227,7 @@ static struct status read_initial(struct lif_reader *r, const json_t *json) {
     snprintf(where, sizeof where, "%s: initial[%d]", r->source, i);
     r->config->n_initial = i + 1, initial->v_mv = NAN;
     TRY(config_read(table, entry, where, initial));
+    if (initial->v_sd_mv > 0) lif_need_quantiles(&r->config->linear);
     TRY(lif_take_neurons(r, entry, where, &initial->neurons));
   }
   return fine();

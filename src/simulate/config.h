@@ -11,8 +11,8 @@
 
 struct lif_initial {
   struct selection neurons;
-  int64_t potential; /* lif_shift */
-  double v_mv;       /* a model; NAN: at rest */
+  int64_t potential;    /* lif_shift */
+  double v_mv, v_sd_mv; /* a model: normal with this standard deviation; v_mv NAN: at rest */
   int64_t refractory;
 };
 
@@ -62,7 +62,7 @@ struct lif_model_config {
   uint16_t *class_of_node;   /* [nodes of the graph] */
   struct lif_model model;    /* class_of is set once the own rows are known */
   struct lif_units units;
-  int64_t *quantile; /* [LIF_QUANTILES] or NULL: no noise */
+  int64_t *quantile; /* [LIF_QUANTILES] of the standard normal, or NULL: none are drawn */
   int n_columns;
   struct lif_column *column; /* [n_columns] that parameters name */
 };

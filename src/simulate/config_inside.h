@@ -25,6 +25,8 @@ struct status lif_take_list(const struct lif_reader *r, const json_t *json, cons
 struct status lif_read_inputs(struct lif_reader *r, const json_t *json);
 struct status lif_finish_inputs(struct lif_reader *r);
 void lif_input_free(struct lif_input *input);
+/* Makes linear->quantile, unless it is there. */
+void lif_need_quantiles(struct lif_model_config *linear);
 
 /* A class of neurons in the making: that of `parent`, then what entry `entry` of `classes` says. */
 struct lif_derived {

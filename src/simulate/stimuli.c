@@ -354,6 +354,10 @@ static int64_t *normal_quantiles(void) {
   return quantile;
 }
 
+void lif_need_quantiles(struct lif_model_config *linear) {
+  if (!linear->quantile) linear->quantile = normal_quantiles();
+}
+
 struct status lif_finish_inputs(struct lif_reader *r) {
   struct lif_model_config *m = &r->config->linear;
   char where[LIF_WHERE];
@@ -364,7 +368,7 @@ struct status lif_finish_inputs(struct lif_reader *r) {
     if (input->kind == LIF_POISSON) TRY(set_amount(r, where, input, &total));
     if (input->kind == LIF_CURRENT) TRY(set_drives(r, where, input->value_pa, input, &total));
     if (input->kind == LIF_NOISE) TRY(set_drives(r, where, input->sd_pa, input, &total));
-    if (input->kind == LIF_NOISE && !m->quantile) m->quantile = normal_quantiles();
+    if (input->kind == LIF_NOISE) lif_need_quantiles(m);
   }
   return fine();
 }

@@ -3,6 +3,7 @@
 #include "core/log.h"
 #include "core/mem.h"
 #include "core/numbers.h"
+#include "core/rng.h"
 #include "trial.h"
 #include "core/watchdog.h"
 
@@ -32,15 +33,40 @@ static struct status open_folder(struct trial *t) {
 
 /* ---- the state at its beginning ---- */
 
-static void set_potential(struct trial *t, const struct lif_initial *initial, lidx row) {
+static int64_t clamped(__int128 x) {
+  return (int64_t)(x > LIF_MOST_VALUE ? LIF_MOST_VALUE : x < -LIF_MOST_VALUE ? -LIF_MOST_VALUE : x);
+}
+
+/* How far from its mean an initial potential is drawn, by a quantile of the standard normal. The
+ * last counter word is a stimulus' trial with its bits turned over: no two draws share a number. */
+static int64_t initial_deviation(const struct trial *t, int entry, lidx row) {
+  const struct lif_config *config = &t->sim->config;
+  const uint64_t id = (uint64_t)t->sim->net.id[row];
+  const struct rng_block b = rng_draw(config->seed, (uint32_t)id, (uint32_t)(id >> 32),
+                                      (uint32_t)entry, ~(uint32_t)t->number);
+  const int64_t sd = lif_units_integer(&config->linear.units, config->initial[entry].v_sd_mv);
+  const __int128 product =
+      (__int128)config->linear.quantile[b.v[0] / (0x100000000 / LIF_QUANTILES)] * sd;
+  return clamped((product + ((__int128)1 << 31)) >> 32);
+}
+
+/* v of a model, as entry `entry` of `initial` says */
+static int64_t initial_component(const struct trial *t, int entry, lidx row) {
   const struct lif_model_config *m = &t->sim->config.linear;
-  if (!m->kind) {
-    t->state.potential[row] = (int32_t)initial->potential;
-    return;
-  }
+  const struct lif_initial *initial = &t->sim->config.initial[entry];
   const double rest = m->neuron[m->model.class_of[row]].v_rest_mv;
-  t->state.component[row] =
+  const int64_t mean =
       isnan(initial->v_mv) ? 0 : lif_units_integer(&m->units, initial->v_mv - rest);
+  if (!(initial->v_sd_mv > 0)) return mean;
+  return clamped((__int128)mean + initial_deviation(t, entry, row));
+}
+
+static void set_potential(struct trial *t, int entry, lidx row) {
+  const struct lif_config *config = &t->sim->config;
+  if (config->linear.kind)
+    t->state.component[row] = initial_component(t, entry, row);
+  else
+    t->state.potential[row] = (int32_t)config->initial[entry].potential;
 }
 
 static void set_initial(struct trial *t) {
@@ -50,7 +76,7 @@ static void set_initial(struct trial *t) {
     lidx *row;
     const lidx n = lif_own_rows(&t->sim->net, initial->neurons.n, initial->neurons.node, &row);
     for (lidx i = 0; i < n; i++) t->state.counter[row[i]] = (uint16_t)initial->refractory;
-    for (lidx i = 0; i < n; i++) set_potential(t, initial, row[i]);
+    for (lidx i = 0; i < n; i++) set_potential(t, k, row[i]);
     mem_free(row);
   }
 }

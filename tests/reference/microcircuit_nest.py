@@ -1,0 +1,97 @@
+"""A graph of `fascicle generate --kind microcircuit` and its configuration, in NEST: the same neurons and synapses, synapse by synapse; its
+own random background and initial potentials. Spikes go to a file that jobs/analysis/populations.py reads.
+
+    python microcircuit_nest.py graph.h5 config.json --output nest.h5 [--ms 1000] [--threads 1]     exit code 77 without NEST
+"""
+import argparse
+import json
+import sys
+import time
+
+import h5py
+import numpy as np
+
+try:
+    import nest
+except ImportError:
+    print("skipped: nest is not installed (pip install nest-simulator)")
+    sys.exit(77)
+
+KEYS = {"E_L": "v_rest_mv", "V_th": "v_threshold_mv", "V_reset": "v_reset_mv", "tau_m": "tau_m_ms", "C_m": "c_m_pf",
+        "t_ref": "refractory_ms", "tau_syn_ex": "tau_syn_ex_ms", "tau_syn_in": "tau_syn_in_ms"}
+
+
+def read_graph(path):
+    """Edges as arrays, and the type of each neuron."""
+    with h5py.File(path) as file:
+        edges, nodes = next(iter(file["edges"].values())), next(iter(file["nodes"].values()))["0"]
+        names = ("source_node_id", "target_node_id", "0/impulse", "0/delay_steps")
+        labels = np.array([t.decode() for t in nodes["@library/type"][:]])
+        return [edges[name][:] for name in names], labels, nodes["type"][:], file.attrs["graph_digest"]
+
+
+def make_neurons(config, labels, code):
+    """All neurons in the order of the graph, with their currents and initial potentials; a Poisson generator for each type."""
+    h, neuron = config["dt_ms"], config["neuron"]
+    nodes = nest.Create("iaf_psc_exp", len(code), params={key: neuron[ours] for key, ours in KEYS.items()})
+    of_type = {name: nodes[np.flatnonzero(labels[code] == name).tolist()] for name in labels if name}
+    for entry in config["classes"]:
+        of_type[entry["neurons"]["types"][0]].set(I_e=entry["i_e_pa"])
+    for entry in config["initial"]:
+        nodes.set(V_m=nest.random.normal(entry["v_mv"], entry["v_sd_mv"]))
+    for entry in config["stimulus"]:
+        generator = nest.Create("poisson_generator", params={"rate": entry["rate_hz"]})
+        nest.Connect(generator, of_type[entry["neurons"]["types"][0]], syn_spec={"weight": entry["weight_pa"], "delay": h})
+    return nodes
+
+
+def connect(nodes, edges, config):
+    first, piece = nodes[0].global_id, 1 << 22
+    for k in range(0, len(edges[0]), piece):
+        source, target, impulse, delay = (values[k:k + piece] for values in edges)
+        nest.Connect(source.astype(np.int64) + first, target.astype(np.int64) + first, "one_to_one",
+                     {"weight": impulse * config["weight_pa"], "delay": delay * config["dt_ms"]})
+
+
+def write_spikes(path, events, first_id, config, steps, labels, code, digest):
+    step = np.rint(events["times"] / config["dt_ms"]).astype(np.int64) - 1  # a spike at the end of step k has the time (k + 1) dt
+    node = np.asarray(events["senders"], np.int64) - first_id
+    order = np.lexsort((node, step))
+    with h5py.File(path, "w") as file:
+        group = file.create_group("spikes/neurons")
+        group["step"], group["node_ids"] = step[order], node[order].astype(np.uint64)
+        group["timestamps"] = step[order] * config["dt_ms"]
+        group.attrs.update(dt_ms=config["dt_ms"], first_step=0, last_step=steps - 1, graph_digest=digest)
+        file["type"], file["type_label"] = code, [label.encode() for label in labels]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graph"), parser.add_argument("config")
+    parser.add_argument("--output", required=True), parser.add_argument("--ms", type=float, default=1000)
+    parser.add_argument("--threads", type=int, default=1), parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    with open(options.config) as file:
+        config = json.load(file)
+    edges, labels, code, digest = read_graph(options.graph)
+    nest.verbosity = nest.VerbosityLevel.ERROR
+    nest.ResetKernel()
+    nest.set(resolution=config["dt_ms"], local_num_threads=options.threads, rng_seed=options.seed)
+    begin = time.time()
+    nodes = make_neurons(config, labels, code)
+    connect(nodes, edges, config)
+    recorder = nest.Create("spike_recorder")
+    nest.Connect(nodes, recorder)
+    nest.Prepare()
+    built = time.time()
+    nest.Run(options.ms)
+    ended = time.time()
+    nest.Cleanup()
+    write_spikes(options.output, recorder.events, nodes[0].global_id, config, round(options.ms / config["dt_ms"]), labels, code, digest)
+    print(json.dumps({"neurons": len(code), "synapses": len(edges[0]), "spikes": recorder.n_events, "ms": options.ms,
+                      "threads": options.threads, "build_seconds": round(built - begin, 2), "seconds": round(ended - built, 2),
+                      "real_time": round(options.ms / 1000 / (ended - built), 4)}))
+
+
+if __name__ == "__main__":
+    main()
