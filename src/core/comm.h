@@ -10,6 +10,10 @@
 
 #include <mpi.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct transport;
 
 struct comm {
@@ -81,4 +85,7 @@ bool comm_equal(const struct comm *comm, const void *data, int64_t bytes);
 /* A checked conversion for MPI and other int interfaces. */
 int int_from(int64_t n, const char *what);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -6,6 +6,10 @@
 #include "fail.h"
 #include "types.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { DIGEST_TEXT = 65 }; /* 64 hex digits and the final 0 */
 
 struct sha256 {
@@ -35,4 +39,7 @@ struct sum128 edge_hash(nodeid pre, nodeid post, int64_t weight, int64_t delay);
 struct sum128 edge_hash_sum(int64_t n, const uint32_t *pre, const uint32_t *post,
                             const int16_t *weight, const uint16_t *delay, uint16_t constant_delay);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

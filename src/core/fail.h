@@ -15,6 +15,10 @@
 
 #include "types.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct comm;
 
 enum exit_code {
@@ -96,4 +100,7 @@ int fail_rank(void);
 /* Set once MPI runs: DIE then uses MPI_Abort, before that it exits. */
 void fail_mpi_is_up(bool up);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -2,6 +2,10 @@
 #ifndef FASCICLE_HOST_H
 #define FASCICLE_HOST_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The name of this host; "?" where it has none. Any thread. */
 struct host {
   char name[256];
@@ -15,4 +19,7 @@ int host_promised_tasks(const char **variable, const char **rank);
 /* The rank that the launcher says we are, for the time before MPI is up; 0 without a launcher. */
 int host_launched_rank(void);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -8,6 +8,10 @@
 
 #include <jansson.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Parse a file or a text (repeated keys refused). `*json` is a new reference: json_decref it. */
 struct status json_from_file(const char *path, json_t **json);
 struct status json_from_text(const char *text, const char *source, json_t **json);
@@ -53,4 +57,7 @@ char *json_line_kept(const json_t *json);
 /* The same on stdout, ended by a newline: the result of a verb with --json. */
 void json_print(const json_t *json);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -7,6 +7,10 @@
 #include "clock.h"
 #include "types.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Only rank 0 prints; call once after comm_start. Quiet silences log_line
  * and progress, not errors. */
 void log_start(int rank, bool quiet);
@@ -43,4 +47,7 @@ void progress_wipe(void);
 /* Last line: how many, in what time, at what rate. */
 void progress_end(struct progress *p, int64_t done);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -1,59 +1,28 @@
-/* Allocates memory and counts it; finds how much the host grants. */
+/* Memory for the program: running out is fatal; how much the host grants. */
 #include "mem.h"
+#include "alloc.h"
 #include "fail.h"
 
-#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { ALIGN = 64 };
-/* Blocks of several megabytes ask for large pages: rows of edges and sums are entered at
- * random, and with small pages many of those entries would walk the page tables. A system
- * without them ignores the wish. */
-enum { LARGE_PAGE = 2 << 20 };
-
-/* The header in front of every block; 64 bytes so that the block itself keeps the alignment. */
-struct header {
-  size_t bytes;
-};
-
-static atomic_llong held, peak;
-
-static struct header *header_of(void *p) {
-  return (struct header *)((char *)p - ALIGN);
-}
-
-static void account(long long change) {
-  long long now = atomic_fetch_add(&held, change) + change;
-  long long top = atomic_load(&peak);
-  while (now > top && !atomic_compare_exchange_weak(&peak, &top, now)) {
-  }
-}
-
 static size_t size_of(int64_t n, size_t bytes) {
   size_t total;
-  if (n < 0 || __builtin_mul_overflow((size_t)n, bytes, &total) || total > SIZE_MAX - 2 * ALIGN)
+  if (!alloc_bytes(n, bytes, &total))
     DIE(EXIT_RUNTIME, "a request for %lld elements of %zu bytes is out of range", (long long)n,
         bytes);
   return total;
 }
 
 static void *take(size_t bytes) {
-  const size_t whole = (bytes + 2 * ALIGN - 1) / ALIGN * ALIGN;
-  const bool large = whole >= 2 * LARGE_PAGE;
-  void *base = NULL;
-  if (posix_memalign(&base, large ? LARGE_PAGE : ALIGN, whole)) base = NULL;
-  if (!base)
+  void *block = alloc_block(bytes);
+  if (!block)
     DIE(EXIT_RUNTIME, "out of memory: %zu bytes asked for, %lld already held", bytes,
-        (long long)atomic_load(&held));
-  if (large) madvise(base, whole, MADV_HUGEPAGE);
-  ((struct header *)base)->bytes = bytes;
-  account((long long)bytes);
-  return (char *)base + ALIGN;
+        (long long)alloc_held());
+  return block;
 }
 
 void *mem_alloc(int64_t n, size_t bytes) {
@@ -73,18 +42,13 @@ void *mem_zero(int64_t n, size_t bytes) {
 void *mem_grow(void *p, int64_t n, size_t bytes) {
   size_t total = size_of(n, bytes);
   void *fresh = total ? take(total) : NULL;
-  if (p && fresh) {
-    size_t old = header_of(p)->bytes;
-    memcpy(fresh, p, old < total ? old : total);
-  }
+  if (p && fresh) memcpy(fresh, p, alloc_size(p) < total ? alloc_size(p) : total);
   mem_free(p);
   return fresh;
 }
 
 void mem_free(void *p) {
-  if (!p) return;
-  account(-(long long)header_of(p)->bytes);
-  free(header_of(p));
+  alloc_free(p);
 }
 
 char *mem_string(const char *text) {
@@ -93,15 +57,15 @@ char *mem_string(const char *text) {
 }
 
 int64_t mem_held(void) {
-  return atomic_load(&held);
+  return alloc_held();
 }
 
 void mem_peak_restart(void) {
-  atomic_store(&peak, atomic_load(&held));
+  alloc_peak_restart();
 }
 
 int64_t mem_peak(void) {
-  return atomic_load(&peak);
+  return alloc_peak();
 }
 
 int64_t mem_resident_peak(void) {

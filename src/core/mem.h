@@ -5,6 +5,10 @@
 
 #include "types.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* n elements of `bytes` each, 64-byte aligned; NULL when n is 0. Refuses (DIE)
  * when n * bytes overflows. */
 void *mem_alloc(int64_t n, size_t bytes);
@@ -37,4 +41,7 @@ int64_t mem_of_host(void);
 #define NEW(type, n)      ((type *)mem_alloc((n), sizeof(type)))
 #define NEW_ZERO(type, n) ((type *)mem_zero((n), sizeof(type)))
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -6,6 +6,10 @@
 
 #include "comm.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Collective over the ranks of a host; once. `n_ranks`: of the whole job. Does nothing where the
  * system offers no way to watch. */
 void monitor_start(const struct comm *host, int n_ranks);
@@ -28,4 +32,7 @@ bool monitor_stopped(void);
  * text. */
 void monitor_suspect(char *text, size_t size);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -4,6 +4,10 @@
 
 #include "types.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 static inline int64_t least_i64(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
@@ -26,4 +30,7 @@ void sort_i64(int64_t *x, int64_t n);
 /* Of n ascending numbers the place of the first that is not below `value`; n when all are. */
 int64_t find_i64(const int64_t *sorted, int64_t n, int64_t value);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

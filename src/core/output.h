@@ -5,6 +5,10 @@
 
 #include "fail.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* At the start of the program: where the caller has closed standard input, output or errors, their
  * numbers are taken, lest the next file opened gets them, and with them what is printed. */
 void output_start(void);
@@ -14,4 +18,7 @@ void output_start(void);
  * it wants no more, and nobody says a word then. Local. */
 struct status output_flush(void);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -6,6 +6,10 @@
 
 #include "types.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* From here on `leaves` is this rank's flag, and `spoken` the host's: both in shared memory, 0, and
  * read by others with __atomic_load_n. NULL: there is nobody to share with. */
 void peers_share(int *leaves, int *spoken);
@@ -23,4 +27,7 @@ bool peers_speak(void);
 /* Whether some rank of the host has said so. */
 bool peers_told(void);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -6,6 +6,10 @@
 
 #include "types.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Progress was made; `place` is a string literal that names where. Cheap: two relaxed stores. */
 void pulse(const char *place);
 
@@ -38,4 +42,7 @@ struct pulse_state {
 };
 struct pulse_state pulse_state(void);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -10,6 +10,10 @@
 #ifndef FASCICLE_SIGNALS_H
 #define FASCICLE_SIGNALS_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum request { REQUEST_NONE = 0, REQUEST_SAVE = 1, REQUEST_STOP = 2 };
 
 /* Take the signals from here on. Before any other thread is there, so before MPI starts. */
@@ -24,4 +28,7 @@ enum request signals_pending(void);
 /* Forget a REQUEST_SAVE once it has been served; a REQUEST_STOP stays. */
 void signals_saved(void);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -5,6 +5,10 @@
 
 #include "types.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { UNITS_TEXT = 32 };
 
 /* Powers of 1000: bytes, kB, MB, GB, TB; three digits. */
@@ -16,4 +20,7 @@ const char *units_time(double seconds, char text[UNITS_TEXT]);
 /* With a comma before every three digits. */
 const char *units_count(int64_t n, char text[UNITS_TEXT]);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -18,6 +18,10 @@
 
 #include <math.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define WATCHDOG_CHOSEN (-INFINITY)
 
 enum {
@@ -40,4 +44,7 @@ struct watchdog_rule watchdog_rule(double seconds);
  * a host see each other. */
 void watchdog_start(struct watchdog_rule rule);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -26,6 +26,7 @@ VECTOR_CLONES static void table_row(const float *weight, int W,
 void model_drive(struct model *m, const int32_t *token, float *drive) {
   const struct model_shape *s = &m->shape;
   const int V = s->vocabulary, W = s->embedding, B = s->batch;
+  ASSERT(model_has_tokens(m, token, (int64_t)s->steps * B, 0));
   memcpy(m->token, token, (size_t)s->steps * (size_t)B * sizeof *token);
   transpose_embedding(m);
   const float *projection = model_at(m, MODEL_PARAMETERS, MODEL_PROJECTION);
@@ -79,6 +80,7 @@ VECTOR_CLONES static void embedding_row(const double *d_table, int64_t V, const 
 
 void model_drive_gradient(struct model *m, const float *d_drive) {
   const int V = m->shape.vocabulary, W = m->shape.embedding;
+  ASSERT(model_has_gradient(m));
 #pragma omp parallel for num_threads(m->n_threads) schedule(static)
   for (lidx i = 0; i < m->shape.n_in; i++) {
     sum_by_token(m, i, d_drive);

@@ -1,5 +1,6 @@
-/* The cpu model: memory, and the way between the parameters and the recurrence. */
+/* The cpu model: memory; parameters to the recurrence and its gradients back. */
 #include "model.h"
+#include "core/arrays.h"
 #include "core/clones.h"
 #include "core/mem.h"
 #include "state.h"
@@ -13,57 +14,53 @@ static int64_t padded_vocabulary(const struct model_shape *s) {
   return (s->vocabulary + LANES - 1) / LANES * (int64_t)LANES;
 }
 
-static void open_gradient(struct model *m) {
+/* Every array of m, by its shape, layout and padding. */
+static struct arrays arrays_of(struct model *m, bool want_gradient) {
   const struct model_shape *s = &m->shape;
-  const int64_t n = m->at.at[MODEL_BLOCKS];
-  for (int a = MODEL_GRADIENT; a < MODEL_ARRAYS; a++) m->array[a] = NEW_ZERO(float, n);
-  m->d_table = NEW(double, s->n_in *(int64_t)s->vocabulary);
-  m->d_logit_rows = NEW_ZERO(float, (int64_t)s->steps * s->batch * m->padded);
-  m->d_readout_part = NEW(float, s->n_out * m->padded);
-  m->d_readout_sum = NEW(double, s->n_out * m->padded);
-  m->chunk_sum = NEW(double, n / MODEL_CHUNK + 1);
+  const int64_t n = m->at.at[MODEL_BLOCKS], V = s->vocabulary, TB = (int64_t)s->steps * s->batch;
+  struct arrays list = {0};
+  ARRAY_ZERO(&list, m->array[MODEL_PARAMETERS], n);
+  ARRAY(&list, m->scale, s->n_edges), ARRAY_ZERO(&list, m->leak, s->n_own);
+  ARRAY_ZERO(&list, m->token, TB), ARRAY(&list, m->table, s->n_in * V);
+  ARRAY(&list, m->embedding_cols, s->embedding * V);
+  ARRAY(&list, m->logit, TB * V), ARRAY_ZERO(&list, m->position_nats, s->steps);
+  if (!want_gradient) return list;
+  for (int a = MODEL_GRADIENT; a < MODEL_ARRAYS; a++) ARRAY_ZERO(&list, m->array[a], n);
+  ARRAY(&list, m->d_table, s->n_in * V), ARRAY_ZERO(&list, m->d_logit_rows, TB * m->padded);
+  ARRAY(&list, m->d_readout_part, s->n_out * m->padded);
+  ARRAY(&list, m->d_readout_sum, s->n_out * m->padded);
+  ARRAY(&list, m->chunk_sum, n / MODEL_CHUNK + 1);
+  return list;
+}
+
+static struct model with_shape(const struct model_shape *s) {
+  return (struct model){.shape = *s, .at = model_layout_of(s), .padded = padded_vocabulary(s)};
 }
 
 static struct status open_model(const struct model_shape *s, bool want_gradient, int n_threads,
                                 struct model **model) {
-  struct model *m = *model = NEW_ZERO(struct model, 1);
-  m->shape = *s;
-  m->at = model_layout_of(s);
+  ASSERT(s->vocabulary >= 1 && s->embedding >= 1 && s->batch >= 0 && s->steps >= 1);
+  ASSERT(s->n_edges >= 0 && s->n_own >= 0 && s->n_in >= 0 && s->n_out >= 0);
+  struct model *m = *model = NEW(struct model, 1);
+  *m = with_shape(s);
   m->n_threads = n_threads;
-  m->padded = padded_vocabulary(s);
-  m->array[MODEL_PARAMETERS] = NEW_ZERO(float, m->at.at[MODEL_BLOCKS]);
-  m->scale = NEW(float, s->n_edges);
+  const struct arrays arrays = arrays_of(m, want_gradient);
+  arrays_open(&arrays);
   for (eidx e = 0; e < s->n_edges; e++) m->scale[e] = 1;
-  m->leak = NEW_ZERO(float, s->n_own);
-  m->token = NEW_ZERO(int32_t, (int64_t)s->steps * s->batch);
-  m->table = NEW(float, s->n_in *(int64_t)s->vocabulary);
-  m->embedding_cols = NEW(float, (int64_t)s->embedding * s->vocabulary);
-  m->logit = NEW(float, (int64_t)s->steps * s->vocabulary * s->batch);
-  m->position_nats = NEW_ZERO(double, s->steps);
-  if (want_gradient) open_gradient(m);
   return fine();
 }
 
 static void close_model(struct model *m) {
   if (!m) return;
-  for (int a = 0; a < MODEL_ARRAYS; a++) mem_free(m->array[a]);
-  mem_free(m->scale), mem_free(m->leak), mem_free(m->token), mem_free(m->table),
-      mem_free(m->embedding_cols);
-  mem_free(m->d_table), mem_free(m->logit), mem_free(m->position_nats), mem_free(m->d_logit_rows);
-  mem_free(m->d_readout_part), mem_free(m->d_readout_sum), mem_free(m->chunk_sum);
+  const struct arrays arrays = arrays_of(m, true);
+  arrays_close(&arrays);
   mem_free(m);
 }
 
 static int64_t bytes(const struct model_shape *s, bool want_gradient) {
-  const int64_t n = model_layout_of(s).at[MODEL_BLOCKS], V = s->vocabulary,
-                TB = (int64_t)s->steps * s->batch;
-  const int64_t kept =
-      4 * (n + s->n_edges + s->n_own + s->n_in * V + s->embedding * V + TB * (V + 1)) +
-      8 * (int64_t)s->steps + (int64_t)sizeof(struct model);
-  if (!want_gradient) return kept;
-  const int64_t P = padded_vocabulary(s);
-  return kept + 12 * n + 8 * s->n_in * V + 4 * TB * P + 12 * s->n_out * P +
-         8 * (n / MODEL_CHUNK + 1);
+  struct model m = with_shape(s);
+  const struct arrays arrays = arrays_of(&m, want_gradient);
+  return arrays_bytes(&arrays) + (int64_t)sizeof m;
 }
 
 static float *array(struct model *m, enum model_array which) {
@@ -92,6 +89,7 @@ static void load_core(struct model *m, float *value, float *leak, float *bias) {
 /* dtheta = c dv;  drho = a (1 - a) da */
 static void take_core(struct model *m, const float *d_value, const float *d_leak,
                       const float *d_bias) {
+  ASSERT(model_has_gradient(m));
   float *d_rho = model_at(m, MODEL_GRADIENT, MODEL_LEAK);
   multiply(m->scale, d_value, m->shape.n_edges, model_at(m, MODEL_GRADIENT, MODEL_EDGES));
   for (lidx i = 0; i < m->shape.n_own; i++) d_rho[i] = m->leak[i] * (1 - m->leak[i]) * d_leak[i];
@@ -120,10 +118,12 @@ static void squares_set(struct model *m, double squares_of_all) {
 }
 
 static void figures_note(struct model *m) {
+  ASSERT(m->noted - m->read < MODEL_FIGURES_KEPT);
   m->figures[m->noted++ % MODEL_FIGURES_KEPT] = (struct model_figures){m->nats, m->squares};
 }
 
 static struct model_figures figures(struct model *m) {
+  ASSERT(m->read < m->noted);
   return m->figures[m->read++ % MODEL_FIGURES_KEPT];
 }
 

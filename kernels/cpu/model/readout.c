@@ -64,6 +64,7 @@ static double no_loss(float *logit, int V, int B) {
 
 void model_loss(struct model *m, const int32_t *target, double scale) {
   const int V = m->shape.vocabulary, B = m->shape.batch;
+  ASSERT(model_has_tokens(m, target, (int64_t)m->shape.steps * B, -1));
 #pragma omp parallel for num_threads(m->n_threads) schedule(static)
   for (int t = 0; t < m->shape.steps; t++) {
     float *logit = m->logit + (int64_t)t * V * B;
@@ -143,6 +144,7 @@ static void readout_bias_gradient(struct model *m) {
 
 void model_readout_gradient(struct model *m, const float *output, float *d_output) {
   const lidx n_out = m->shape.n_out;
+  ASSERT(model_has_gradient(m));
 #pragma omp parallel num_threads(m->n_threads)
   {
 #pragma omp for schedule(static)

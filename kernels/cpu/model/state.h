@@ -38,6 +38,23 @@ static inline float *model_at(const struct model *m, enum model_array which,
   return m->array[which] + m->at.at[block];
 }
 
+static inline bool model_has_gradient(const struct model *m) {
+  return m->array[MODEL_GRADIENT] || m->at.at[MODEL_BLOCKS] == 0;
+}
+
+/* Whether [first, first + n) are parameters. */
+static inline bool model_has_range(const struct model *m, int64_t first, int64_t n) {
+  return first >= 0 && n >= 0 && first + n <= m->at.at[MODEL_BLOCKS];
+}
+
+/* Whether all n tokens, or targets, are at least `least` and below the size of the vocabulary. */
+static inline bool model_has_tokens(const struct model *m, const int32_t *token, int64_t n,
+                                    int32_t least) {
+  for (int64_t i = 0; i < n; i++)
+    if (token[i] < least || token[i] >= m->shape.vocabulary) return false;
+  return true;
+}
+
 void model_drive(struct model *m, const int32_t *token, float *drive);
 void model_drive_gradient(struct model *m, const float *d_drive);
 void model_readout(struct model *m, const float *output);
