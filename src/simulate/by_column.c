@@ -113,9 +113,10 @@ static struct status no_value(const struct lif_reader *r, const struct lif_class
   lif_class_where(r, &c->of[m->class], where);
   neurons_label(r->neurons, m->node, label);
   return failure(EXIT_USAGE,
-                 "%s: \"%s\" by column \"%s\": neuron %s has no value there; give it one by an "
+                 "%s: \"%s\" by column \"%s\": neuron %s has no value in %s; give it one by an "
                  "entry of \"classes\", or in the node table",
-                 where, ref->inner ? ref->inner : ref->key, ref->column, label);
+                 where, ref->inner ? ref->inner : ref->key, ref->column, label,
+                 connectome_path(r->neurons->file));
 }
 
 /* The neurons of all classes with a reference, sorted by value: *member [returned n]. */

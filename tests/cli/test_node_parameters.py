@@ -121,7 +121,7 @@ def test_refusals():
     graph = write_graph(draw, columns)
     for key, name, parts in (("tau_m_ms", "nothing", ['no column "nothing"', "theta", "cell"]),
                              ("tau_m_ms", "cell", ['column "cell" holds labels', "numbers are wanted"]),
-                             ("tau_m_ms", "gap", ['"tau_m_ms" by column "gap"', "neuron 107", "no value"]),
+                             ("tau_m_ms", "gap", ['"tau_m_ms" by column "gap"', "neuron 107 has no value in " + path("g.h5")]),
                              ("tau_m_ms", "bad", ['neuron 109 by column "bad"', '"tau_m_ms" is -3']),
                              ("refractory_ms", "odd", ['neuron 111 by column "odd"', "2.03", "nearest"]),
                              ("v_threshold_mv", "low", ['neuron 105 by column "low"', "v_reset_mv"])):

@@ -55,6 +55,12 @@ void base_settings(void) {
            "[5]}, "
            "\"kind\": \"spikes\", \"steps\": [0, 2]}], \"record\": {\"potential\": {\"neurons\": "
            "{\"indices\": [0, 1, 2]}, \"every\": 2}}}");
+  put_text(
+      "model.json",
+      "{\"model\": \"psc_exp\", \"dt_ms\": 1, \"weight_pa\": 5, \"neuron\": {\"v_rest_mv\": -65, "
+      "\"v_threshold_mv\": -50, \"v_reset_mv\": -65, \"tau_m_ms\": 10, \"tau_syn_ex_ms\": 1, "
+      "\"tau_syn_in_ms\": 2, \"c_m_pf\": 250, \"i_e_pa\": 2000}, \"record\": {\"variables\": "
+      "{\"neurons\": \"all\", \"variables\": [\"v\", \"i_ex\"], \"every\": 2}}}");
   put_text("text.txt",
            "the quick brown fox jumps over the lazy dog \xC3\xA9 and again the quick brown fox\n");
   put_text("train.json",

@@ -8,7 +8,8 @@
  * packed, delays; from .scx. Also the tables edges.csv, nodes.csv, named.csv and signs.json. */
 enum { N_BASES = 4 };
 void base_graphs(void);
-/* lif.json (all kinds of stimuli and recordings) and text.txt. */
+/* lif.json (all kinds of stimuli and recordings), model.json (a model with variables recorded) and
+ * text.txt. */
 void base_settings(void);
 
 /* The words of a small training run on GRAPH from text.txt into run/, for
