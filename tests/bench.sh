@@ -15,6 +15,8 @@ echo "load average before: $load"
 
 bench() { "$FASCICLE" bench "$@" --device cpu --json 2>/dev/null >>"$work/lines"; }
 bench lif --threads 1
+for model in lif_delta lif_exp psc_exp psc_alpha; do bench lif --model "$model" --threads 1; done
+bench lif --model lif_exp --threads "$cores" --nodes 166000 --edges 25600000
 bench recurrence --threads "$cores" --nodes 5000 --edges 524324
 bench recurrence --threads 1 --nodes 5000 --edges 524324 --model lognormal
 mpirun -q -n 2 --bind-to none "$FASCICLE" bench io --json 2>/dev/null >>"$work/lines"
@@ -36,6 +38,6 @@ with open(results, "a") as out:
         line.update(date=date, processor=processor, load_before=float(load))
         out.write(json.dumps(line) + "\n")
         floor = line.get("floor_seconds") or 0
-        print(f"{line['bench']:11} {line['case']:14} {line.get('graph', ''):20} {line['ranks']:5} {line['threads']:7} "
+        print(f"{line['bench']:11} {line['case']:14} {line.get('graph') or line.get('model') or '':20} {line['ranks']:5} {line['threads']:7} "
               f"{line['seconds'] * 1e3:12.4f} {floor * 1e3:10.4f} {line['seconds'] / floor if floor else float('nan'):6.2f}")
 PY

@@ -45,8 +45,18 @@ static struct status parse(int argc, char **argv, struct bench_job *bench, const
   const struct option options[] = {
       {"nodes", OPTION_INT, "N", "neurons", &bench->nodes, 1, UINT32_MAX - 1},
       {"edges", OPTION_INT, "E", "edges", &bench->edges, 1, INT64_MAX},
-      {"model", OPTION_TEXT, "lognormal|modular",
-       "kind of graph (lognormal; recurrence: both, as drawn and ordered)", &bench->model, 0, 0},
+      {"model", OPTION_TEXT, "NAME",
+       "kind of graph, lognormal or modular (lognormal; recurrence: both, as drawn and ordered); "
+       "lif: or of neurons, lif_delta, lif_exp, psc_exp or psc_alpha, with a graph of FlyWire's "
+       "size "
+       "and delays of 18 steps if nothing else is said",
+       &bench->model, 0, 0},
+      {"spikes", OPTION_REAL, "N",
+       "lif with a neuron model: spikes a second of driven neurons (17000)", &bench->spikes, 0, 0},
+      {"rate", OPTION_REAL, "HZ", "lif with a neuron model: rate of a driven neuron (100)",
+       &bench->rate, 0, 0},
+      {"trials", OPTION_INT, "K", "lif with a neuron model: also K trials together", &bench->trials,
+       1, 1 << 20},
       {"ordered", OPTION_FLAG, NULL,
        "recurrence with --model, halo: neurons in the partitioner's order", &bench->ordered, 0, 0},
       {"delays", OPTION_TEXT, "A:B", "lif: delays in steps (1:8)", &delays, 0, 0},
@@ -92,7 +102,8 @@ static struct status unknown(const char *name) {
 }
 
 static struct status run(struct comm *world, int argc, char **argv) {
-  struct bench_job bench = {.job = job_defaults(), .seed = 1, .seconds = 4};
+  struct bench_job bench = {
+      .job = job_defaults(), .seed = 1, .seconds = 4, .spikes = 17000, .rate = 100};
   const char *name = NULL;
   TRY(parse(argc, argv, &bench, &name));
   const struct bench *chosen = find(name);

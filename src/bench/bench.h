@@ -10,14 +10,17 @@
 struct bench_job {
   struct job job; /* device, transport and threads are chosen */
   int64_t nodes, edges, batch, steps, microsteps, seed;
-  const char *model;     /* "lognormal" or "modular" */
+  const char *model;     /* of the graph, "lognormal" or "modular"; lif: or of the neurons */
   int64_t replicas;      /* recurrence: copies of the graph, which share the batch */
   bool ordered;          /* recurrence, halo: neurons in the partitioner's order */
   const char *precision; /* recurrence: "fp32" or "mixed" */
   int64_t low_delay, high_delay;
-  const char *graph; /* a file instead of a synthetic graph */
-  bool plain;        /* lif: only what several ranks measure too */
-  double seconds;    /* recurrence: how long each case is measured */
+  const char *graph;                    /* a file instead of a synthetic graph */
+  const struct lif_model_kind *neurons; /* lif: NULL for lif_shift */
+  double spikes, rate; /* lif with neurons: a second, of driven neurons; Hz of each of them */
+  int64_t trials;      /* lif with neurons: so many together too */
+  bool plain;          /* lif: only what several ranks measure too */
+  double seconds;      /* recurrence: how long each case is measured */
 };
 
 struct bench {

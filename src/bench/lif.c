@@ -15,12 +15,14 @@
  * without a word of who fired (NAME_unrecorded; all others hand out the spikes of every step), and
  * K trials together, each with spikes of its own (NAME_trialsK: time for a step of one trial).
  *
+ * With --model NAME of a neuron model: neurons.c.
+ *
  * The floor counts the bytes that any such step must move: idle 8 a neuron (V in and out); active
  * 20 a neuron (V in and out, counter in and out, input in and cleared), 16 an event (the edge in,
  * its sum in and out). */
 #include "kernels/interface/backends.h"
-#include "lif_net.h"
-#include "lif/trials.h"
+#include "lif_time.h"
+#include "neurons.h"
 #include "core/log.h"
 #include "core/mem.h"
 
@@ -38,79 +40,6 @@ struct way {
   int trials;                 /* together; 0: one, not in a group */
   struct lif_stimulus *drawn; /* [steps] who fires, where that is drawn for each step */
 };
-
-struct measured {
-  double seconds, best;               /* per step: the median, and the quickest step */
-  double events, host_events, spikes; /* per step, all ranks */
-  int64_t held_bytes;                 /* of the rank that holds most, as the last step ended */
-};
-
-static void stop_at_fault(const struct lif_batch *batch) {
-  if (batch->fault.step != LIF_NO_FAULT)
-    DIE(EXIT_RUNTIME, "bench lif: %s", lif_fault_status(&batch->fault, NULL).text);
-}
-
-/* What is summed over the steps that count: events, spikes, events from the host, steps. */
-enum { EVENTS, SPIKES, HOST_EVENTS, COUNTS };
-
-static void add_counts(const struct lif_batch *batch, int64_t *counts) {
-  stop_at_fault(batch);
-  counts[EVENTS] += batch->events, counts[SPIKES] += batch->sent,
-      counts[HOST_EVENTS] += batch->host_events;
-}
-
-static void summarize(const struct lif_bed *bed, double *seconds, int64_t n, int64_t steps,
-                      int64_t *counts, struct measured *m) {
-  m->seconds = bench_slowest(bed->comm, bench_median(seconds, n));
-  m->best = bench_slowest(bed->comm, seconds[0]);
-  m->held_bytes = mem_held();
-  counts[SPIKES] = bed->comm->rank ? 0 : counts[SPIKES]; /* each rank counts those of all */
-  comm_sum_i64(bed->comm, counts, COUNTS), comm_max_i64(bed->comm, &m->held_bytes, 1);
-  const double made = (double)steps;
-  m->events = (double)counts[EVENTS] / made, m->spikes = (double)counts[SPIKES] / made;
-  m->host_events = (double)counts[HOST_EVENTS] / made;
-}
-
-/* Batches as long as the engine makes them; the first WARM_UP steps are not counted. */
-static void time_steps(const struct lif_bed *bed, struct lif_run *run, int64_t n_steps,
-                       struct measured *m) {
-  double *seconds = NEW(double, n_steps);
-  int64_t n = 0, counts[COUNTS] = {0}, steps = 0;
-  comm_barrier(bed->comm);
-  while (run->step < n_steps) {
-    struct lif_batch batch;
-    const double before = seconds_now();
-    lif_batch(run, bed->comm, (run->step < WARM_UP ? WARM_UP : n_steps) - run->step, REQUEST_NONE,
-              &batch);
-    stop_at_fault(&batch);
-    if (batch.step < WARM_UP) continue;
-    seconds[n++] = (seconds_now() - before) / batch.n_steps;
-    add_counts(&batch, counts), steps += batch.n_steps;
-  }
-  summarize(bed, seconds, n, steps, counts, m);
-  mem_free(seconds);
-}
-
-/* The same for trials together, a step of one trial counting as one. */
-static void time_trials(const struct lif_bed *bed, struct lif_group *g, int64_t n_steps,
-                        struct measured *m) {
-  double *seconds = NEW(double, n_steps);
-  struct lif_batch *batch = NEW(struct lif_batch, g->n);
-  int64_t n = 0, counts[COUNTS] = {0}, steps = 0;
-  while (g->step < n_steps) {
-    const int64_t first = g->step;
-    const double before = seconds_now();
-    lif_group_batch(g, (first < WARM_UP ? WARM_UP : n_steps) - first, batch);
-    if (g->alive < g->n) stop_at_fault(&batch[g->alive]);
-    if (first < WARM_UP) continue;
-    const int64_t made = (g->step - first) * g->n;
-    seconds[n++] = (seconds_now() - before) / (double)made;
-    for (int k = 0; k < g->n; k++) add_counts(&batch[k], counts);
-    steps += made;
-  }
-  summarize(bed, seconds, n, steps, counts, m);
-  mem_free(seconds), mem_free(batch);
-}
 
 /* Potentials of 2^29 to 2^30 and both signs: under a shift of 8 they still leak
  * after thousands of steps. */
@@ -131,7 +60,7 @@ static void check_alive(const struct lif_bed *bed, const struct lif_run *run,
 }
 
 static struct status run_alone(const struct lif_bed *bed, const struct lif_setup *setup,
-                               const struct way *way, int64_t n_steps, struct measured *m) {
+                               const struct way *way, int64_t n_steps, struct lif_measured *m) {
   struct lif_run *run;
   struct lif_state state;
   TRY(lif_open(bed->comm, setup, &run));
@@ -139,7 +68,7 @@ static struct status run_alone(const struct lif_bed *bed, const struct lif_setup
   if (way->alive) fill_potentials(bed, state.potential);
   TRY(lif_write(run, bed->comm, &state, 0));
   lif_state_free(&state);
-  time_steps(bed, run, n_steps, m);
+  lif_time_steps(bed, run, WARM_UP, n_steps, m);
   lif_state_init(&bed->net, NULL, &state);
   if (way->alive) check_alive(bed, run, &state);
   lif_state_free(&state);
@@ -148,7 +77,7 @@ static struct status run_alone(const struct lif_bed *bed, const struct lif_setup
 }
 
 static struct status run_trials(const struct lif_bed *bed, const struct lif_setup *setup,
-                                const struct way *way, int64_t n_steps, struct measured *m) {
+                                const struct way *way, int64_t n_steps, struct lif_measured *m) {
   struct lif_group group;
   struct lif_state state;
   TRY(lif_group_open(setup, way->trials, &group));
@@ -157,13 +86,13 @@ static struct status run_trials(const struct lif_bed *bed, const struct lif_setu
   for (int k = 0; k < group.n; k++) TRY(lif_write(&group.run[k], bed->comm, &state, (uint32_t)k));
   lif_state_free(&state);
   lif_group_start(&group, group.n);
-  time_trials(bed, &group, n_steps, m);
+  lif_time_trials(bed, &group, WARM_UP, n_steps, m);
   lif_group_close(&group);
   return fine();
 }
 
 static struct status run_case(const struct lif_bed *bed, const struct way *way,
-                              struct measured *m) {
+                              struct lif_measured *m) {
   const bool active = way->percent > 0;
   const int64_t n_steps = bed->steps * (active ? 1 : IDLE_REPEATS) + WARM_UP;
   const bool kicked = active && way->trials;
@@ -189,7 +118,7 @@ static struct status run_case(const struct lif_bed *bed, const struct way *way,
 
 /* ---- lines ---- */
 
-static void say(const struct way *way, const char *name, const struct measured *m) {
+static void say(const struct way *way, const char *name, const struct lif_measured *m) {
   if (way->percent > 0)
     log_line("%s: %.0f spikes and %.0f events a step, %.3g events/s (best step %.3g); %.1f MB held "
              "by a rank",
@@ -198,7 +127,7 @@ static void say(const struct way *way, const char *name, const struct measured *
 }
 
 /* What came over the bus, beside what a plain copy moves over it. */
-static void add_bus(const struct lif_bed *bed, const char *name, const struct measured *m,
+static void add_bus(const struct lif_bed *bed, const char *name, const struct lif_measured *m,
                     json_t *more) {
   const double useful = m->host_events * sizeof(struct lif_edge) / m->seconds;
   const double copy = bed->bench->job.backend->upload_rate();
@@ -212,11 +141,11 @@ static void add_bus(const struct lif_bed *bed, const char *name, const struct me
 }
 
 /* A quiet step of each rank's share by itself, and so what telling the others costs. */
-static void add_exchange(const struct lif_bed *bed, const struct way *way, const struct measured *m,
-                         json_t *more) {
+static void add_exchange(const struct lif_bed *bed, const struct way *way,
+                         const struct lif_measured *m, json_t *more) {
   struct comm alone = comm_split(bed->comm, bed->comm->rank, 0);
   struct lif_bed own = *bed;
-  struct measured by_itself;
+  struct lif_measured by_itself;
   own.comm = &alone;
   const struct status s = run_case(&own, way, &by_itself);
   if (s.code) DIE(s.code, "%s", s.text);
@@ -231,7 +160,7 @@ static void add_exchange(const struct lif_bed *bed, const struct way *way, const
 
 static struct status bench_way(const struct lif_bed *bed, const struct way *way,
                                const char *suffix) {
-  struct measured m;
+  struct lif_measured m;
   char name[64];
   snprintf(name, sizeof name, "%s%s", way->name, suffix);
   TRY(run_case(bed, way, &m));
@@ -328,10 +257,12 @@ static struct status run(const struct comm *world, const struct bench_job *bench
   if (!bench->job.backend->lif)
     return failure(EXIT_DEVICE, "bench lif: the %s backend does not simulate; use --device cpu",
                    bench->job.backend->name);
-  TRY(job_grid(world, &bench->job, world->size, &grid));
+  struct bench_job job = *bench;
+  if (bench->model) TRY(neurons_choose(&job));
+  TRY(job_grid(world, &job.job, world->size, &grid));
   struct lif_bed bed;
-  struct status s = lif_bed_init(&grid.replica_comm, bench, &bed);
-  if (!s.code) s = bench_all(&bed);
+  struct status s = lif_bed_init(&grid.replica_comm, &job, &bed);
+  if (!s.code) s = job.neurons ? neurons_bench(&bed) : bench_all(&bed);
   lif_bed_free(&bed);
   job_grid_close(&grid);
   return s;

@@ -9,7 +9,7 @@
 #ifndef FASCICLE_LIF_MODELS_H
 #define FASCICLE_LIF_MODELS_H
 
-#include "contract/lif_model.h"
+#include "contract/lif.h"
 #include "core/fail.h"
 #include "run/config_keys.h"
 
@@ -106,6 +106,11 @@ struct status lif_model_build(const struct lif_model_kind *kind, const struct li
                               const bool *bare, int n_classes, double dt_ms, double weight,
                               const char *where, struct lif_model *model, struct lif_units *units);
 void lif_model_free(struct lif_model *model);
+
+/* The number of events of a Poisson source in a step, `mean` of them on average: tail[j] = P(more
+ * than j) by 2^53, rounded up. Above 0.05 a step the number has a Poisson distribution; below,
+ * there is one or none, as in Brian2. Returns how many tails matter, at least 1. */
+int lif_poisson_tails(double mean, uint64_t tail[LIF_MOST_EVENTS]);
 
 /* What a constant current of `pa` adds to v of a class in each step. EXIT_USAGE where the class has
  * no c_m_pf, or it does not fit. */

@@ -243,26 +243,7 @@ struct status lif_read_inputs(struct lif_reader *r, const json_t *json) {
 
 /* ---- a model's inputs in integers ---- */
 
-/* Above this many events a step their number has a Poisson distribution; below, there is one or
- * none, as in Brian2. */
-static const double MANY_EVENTS = 0.05;
 static const double MOST_EVENTS = 20; /* a step, in the mean */
-
-/* P(more than j events) by 2^53, rounded up, for j = 0, 1 ... */
-static int poisson_tails(double mean, uint64_t tail[LIF_MOST_EVENTS]) {
-  if (mean <= MANY_EVENTS) {
-    tail[0] = (uint64_t)ceil(mean * 0x1p53);
-    return 1;
-  }
-  double p[2 * LIF_MOST_EVENTS], sum = 0;
-  p[0] = exp(-mean);
-  for (int k = 1; k < 2 * LIF_MOST_EVENTS; k++) p[k] = p[k - 1] * mean / k;
-  for (int k = 2 * LIF_MOST_EVENTS - 1; k > 0; k--) {
-    sum += p[k];
-    if (k <= LIF_MOST_EVENTS) tail[k - 1] = (uint64_t)ceil(sum * 0x1p53);
-  }
-  return LIF_MOST_EVENTS;
-}
 
 static struct status set_tails(const struct lif_reader *r, const char *where,
                                struct lif_input *input) {
@@ -273,8 +254,7 @@ static struct status set_tails(const struct lif_reader *r, const char *where,
                    "lower the rate, or give events of a larger weight",
                    where, input->rate_hz, mean, r->config->dt_ms, MOST_EVENTS);
   input->tail = NEW(uint64_t, LIF_MOST_EVENTS);
-  input->n_tails = poisson_tails(mean, input->tail);
-  while (input->n_tails > 1 && input->tail[input->n_tails - 1] <= 1) input->n_tails--;
+  input->n_tails = lif_poisson_tails(mean, input->tail);
   return fine();
 }
 
