@@ -181,8 +181,9 @@ static void put_about(struct h5_file *out, const char *group, const struct spike
 /* libsonata's wheel knows no deflate: contiguous. */
 static void put_values(struct spikes_file **segment, int n, int v, const char *unit,
                        const struct grid_of_records *g, const char *group, struct h5_file *out) {
+  enum { AT_ONCE = 8 * H5_CHUNK }; /* values: what a segment's rows are of is read anew each time */
   const int width = (int)g->n_neurons;
-  const int64_t piece = h5_piece_rows(width);
+  const int64_t piece = least_i64(g->n_steps, most_i64(1, AT_ONCE / width));
   char path[SPIKES_PATH + 32];
   snprintf(path, sizeof path, "%s/data", group);
   h5_make_matrix(out, path, F_F32, g->n_steps, width);

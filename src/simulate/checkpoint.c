@@ -14,8 +14,29 @@ static const char kind[] = "fascicle lif checkpoint";
 enum { FORMAT_VERSION = 1, MOST_FIELDS = 4 + LIF_MOST_COMPONENTS };
 static const int64_t MOST_SEGMENTS = (int64_t)1 << 40;
 
-/* The keys of what files hold begin with this. */
-static const char content[] = "content of ";
+/* The keys of what files hold begin with this; one is of the neurons that the configuration
+ * chooses, by labels for example, which checkpoints of before 2026-12 do not have. */
+static const char content[] = "content of ", chosen[] = "content of neurons";
+
+static void hash_selection(struct sha256 *hash, const struct selection *s) {
+  sha256_add(hash, &s->n, sizeof s->n);
+  sha256_add(hash, s->node, (size_t)s->n * sizeof *s->node);
+}
+
+static void add_chosen(const struct lif_config *c, json_t *digests) {
+  struct sha256 hash;
+  char text[DIGEST_TEXT];
+  sha256_init(&hash);
+  for (int i = 0; i < c->n_inputs; i++) hash_selection(&hash, &c->input[i].neurons);
+  for (int i = 0; i < c->n_initial; i++) hash_selection(&hash, &c->initial[i].neurons);
+  for (int i = 0; i < c->n_silences; i++) hash_selection(&hash, &c->silence[i].neurons);
+  hash_selection(&hash, &c->spikes), hash_selection(&hash, &c->recorded);
+  if (c->linear.class_of_node)
+    sha256_add(&hash, c->linear.class_of_node,
+               (size_t)c->linear.n_nodes * sizeof *c->linear.class_of_node);
+  sha256_end(&hash, text);
+  json_object_set_new(digests, chosen, json_string(text));
+}
 
 static void add_files(const struct lif_config *config, json_t *digests) {
   for (int k = 0; k < config->n_inputs; k++) {
@@ -43,7 +64,7 @@ json_t *lif_config_digests(const json_t *json, const struct lif_config *config) 
     job_json_digest(value, text);
     json_object_set_new(digests, key, json_string(text));
   }
-  add_files(config, digests);
+  add_files(config, digests), add_chosen(config, digests);
   return digests;
 }
 
@@ -124,6 +145,11 @@ struct status lif_save(const struct comm *comm, const char *path, const struct l
 
 static struct status other_config(const char *path, const char *key) {
   const size_t n = sizeof content - 1;
+  if (!strcmp(key, chosen))
+    return failure(EXIT_USAGE,
+                   "%s: the configuration chose other neurons when it was written: labels of the "
+                   "graph have changed; bring back the graph, or start in another --output",
+                   path);
   if (!strncmp(key, content, n))
     return failure(EXIT_USAGE,
                    "%s: \"%s\" held something else when it was written: a run goes on only as it "
@@ -138,9 +164,11 @@ static struct status other_config(const char *path, const char *key) {
 static struct status check_config(const char *path, const json_t *theirs, const json_t *ours) {
   const char *key;
   json_t *value;
-  json_object_foreach(
-      (json_t *)ours, key,
-      value) if (!json_equal(value, json_object_get(theirs, key))) return other_config(path, key);
+  json_object_foreach((json_t *)ours, key, value) {
+    const json_t *their = json_object_get(theirs, key);
+    const bool unknown = !their && !strcmp(key, chosen);
+    if (!unknown && !json_equal(value, their)) return other_config(path, key);
+  }
   return fine();
 }
 

@@ -117,7 +117,8 @@ struct status lif_read_classes(struct lif_reader *r, const json_t *json) {
   if (!json_is_object(base))
     return failure(EXIT_USAGE, "%s: \"neuron\" must be an object { } with the model's parameters",
                    r->source);
-  m->class_of_node = NEW_ZERO(uint16_t, r->neurons->n);
+  m->n_nodes = r->neurons->n;
+  m->class_of_node = NEW_ZERO(uint16_t, m->n_nodes);
   struct status s = lif_classes_add(
       &c, r->source,
       (struct lif_derived){.parent = NO_ENTRY, .entry = NO_ENTRY, .neuron = json_incref(base)});

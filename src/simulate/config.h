@@ -59,8 +59,9 @@ struct lif_model_config {
   int n_classes;
   struct lif_neuron *neuron; /* [n_classes] */
   bool *bare;                /* [n_classes] without refractory time */
-  uint16_t *class_of_node;   /* [nodes of the graph] */
-  struct lif_model model;    /* class_of is set once the own rows are known */
+  int64_t n_nodes;
+  uint16_t *class_of_node; /* [n_nodes] of the graph */
+  struct lif_model model;  /* class_of is set once the own rows are known */
   struct lif_units units;
   int64_t *quantile; /* [LIF_QUANTILES] of the standard normal, or NULL: none are drawn */
   int n_columns;

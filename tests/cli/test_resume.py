@@ -123,6 +123,19 @@ def test_replayed_file():
     Spikes("run").same(Spikes("whole"), "replayed to the end")
 
 
+def test_changed_labels():
+    """A run that chooses neurons by labels goes on only while these choose the same; the edges alone do not tell."""
+    net = random_net(40, 300, (1, 3), seed=7)
+    simulate(net.write(), CONFIG, 20, "run")
+    net.types[4], net.types[5] = net.types[5], net.types[4]
+    for n in (1, 2):
+        err = simulate(net.write(), CONFIG, 40, "run", "--resume", "auto", n=n, code=2)
+        check(err.count("fascicle: ") == 1 and "chose other neurons" in err, err)
+    net.types[4], net.types[5] = net.types[5], net.types[4]
+    simulate(net.write(), CONFIG, 40, "run", "--resume", "auto", n=2)
+    check(Spikes("run").pairs() == Truth(net, CONFIG, 40).spikes, "and then it goes on")
+
+
 def test_damaged():
     """A damaged newest checkpoint is named; the one before it is used only when the user says so."""
     net = random_net(40, 500, (2, 6), seed=9)
