@@ -214,6 +214,13 @@ with tempfile.TemporaryDirectory() as work:
     print(table)
     assert all(name in table for name in NAMES)
 
+    # all of it with one command
+    printed = subprocess.run([os.path.join(os.environ["SOURCE"], "jobs", "microcircuit.sh"), "0.02"], check=True, capture_output=True,
+                             text=True, env={**os.environ, "OUTPUT": at("one"), "MS": "300", "FROM_MS": "50", "SEED": "5", "N_RANKS": "2"})
+    lines = [line.split() for line in printed.stdout.splitlines()[-9:]]
+    assert [line[0] for line in lines] == ["type", *sorted(NAMES)] and lines[1][1:] == lines[1][1:4] + ["0.9"], printed.stdout
+    assert [line[1] for line in lines[1:]] == [line.split()[1] for line in table.splitlines()[1:]], "rates of the same run"
+
     out = ["--output", at("no.h5")]
     assert "--scale 1e-05" in generate("--scale", "0.00001", *out, code=2, n=2)
     assert "--degree-scale" in generate("--degree-scale", -1, *out, code=2)
