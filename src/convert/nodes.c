@@ -271,8 +271,9 @@ static bool holds_labels(const struct node_labels *c) {
 /* The number that a label stands for; "" and what other programs write for no number: NAN. False:
  * none, or an integer that a double cannot hold. */
 static bool number_of(struct span s, double *x) {
-  static const char *const none[] = {"", "nan", "NaN", "NA"};
+  static const char *const none[] = {"nan", "NaN", "NA"};
   int64_t whole;
+  if (!s.n) return *x = NAN, true;
   for (size_t i = 0; i < sizeof none / sizeof *none; i++)
     if (s.n == (int64_t)strlen(none[i]) && !memcmp(s.at, none[i], (size_t)s.n))
       return *x = NAN, true;
