@@ -9,6 +9,9 @@ enum { FETCHED = 32 }; /* lines of a row at most: longer rows are fetched by the
 enum { EDGES_AHEAD = 24 }; /* edges whose sums are fetched early */
 enum { EDGES_IN_LINE = 8 };
 
+/* Where arrivals leave a mark. */
+enum mark { NOWHERE, BLOCKS, LINES };
+
 /* What a thread needs to add one step's spikes. */
 struct target {
   const struct lif_net *net;
@@ -36,7 +39,7 @@ static inline void fetch_row(const struct target *w, struct lif_row r) {
   for (; from < to; from += EDGES_IN_LINE) __builtin_prefetch(&r.at[from]);
 }
 
-/* The next three are always inlined, with `wide` and `mark` known. */
+/* The next are always inlined, with `wide` and `mark` known. */
 static inline __attribute__((always_inline)) size_t sum_of(const struct target *w,
                                                            struct lif_edge x) {
   return x.target + (size_t)(x.weight < 0 ? w->negatives : 0);
@@ -50,17 +53,20 @@ static inline __attribute__((always_inline)) void fetch_sum(const struct target 
 
 /* ring[t + delay][target] += weight */
 static inline __attribute__((always_inline)) void
-add_edge(const struct target *w, struct lif_edge x, bool wide, bool mark) {
+add_edge(const struct target *w, struct lif_edge x, bool wide, enum mark mark) {
   char *at = w->slot[x.delay];
   if (wide)
     ((int64_t *)(void *)at)[sum_of(w, x)] += x.weight;
   else
     ((int32_t *)(void *)at)[sum_of(w, x)] += x.weight;
-  if (mark) (at + w->flags_at)[x.target / LIF_BLOCK] = 1;
+  if (mark == BLOCKS) (at + w->flags_at)[x.target / LIF_BLOCK] = 1;
+  if (mark == LINES)
+    ((uint64_t *)(void *)(at + w->flags_at))[x.target / LIF_BLOCK] |=
+        1ull << (x.target % LIF_BLOCK / LIF_LINE);
 }
 
 static inline __attribute__((always_inline)) void
-add_edges(const struct target *w, const struct lif_edge *edge, eidx n, bool wide, bool mark) {
+add_edges(const struct target *w, const struct lif_edge *edge, eidx n, bool wide, enum mark mark) {
   eidx e = 0;
   for (; e < n - EDGES_AHEAD; e++) {
     fetch_sum(w, edge[e + EDGES_AHEAD], wide);
@@ -70,7 +76,7 @@ add_edges(const struct target *w, const struct lif_edge *edge, eidx n, bool wide
 }
 
 static inline __attribute__((always_inline)) void
-add_spikes(const struct target *w, const uint32_t *row, int64_t n, bool wide, bool mark) {
+add_spikes(const struct target *w, const uint32_t *row, int64_t n, bool wide, enum mark mark) {
   for (int64_t i = 0; i < n; i++) {
     if (i + FAR_AHEAD < n && !w->held) __builtin_prefetch(&w->net->out_ptr[row[i + FAR_AHEAD]]);
     if (i + AHEAD < n) fetch_row(w, row_at(w, row, i + AHEAD));
@@ -83,6 +89,22 @@ add_spikes(const struct target *w, const uint32_t *row, int64_t n, bool wide, bo
   }
 }
 
+#define ADD_SPIKES(name, wide, mark)                                                               \
+  static void name(const struct target *w, const uint32_t *row, int64_t n) {                       \
+    add_spikes(w, row, n, wide, mark);                                                             \
+  }
+ADD_SPIKES(add_narrow, false, NOWHERE)
+ADD_SPIKES(add_narrow_by_block, false, BLOCKS)
+ADD_SPIKES(add_narrow_by_line, false, LINES)
+ADD_SPIKES(add_wide, true, NOWHERE)
+ADD_SPIKES(add_wide_by_block, true, BLOCKS)
+ADD_SPIKES(add_wide_by_line, true, LINES)
+
+/* [wide][mark] */
+static void (*const add_spikes_by[2][3])(const struct target *, const uint32_t *, int64_t) = {
+    {add_narrow, add_narrow_by_block, add_narrow_by_line},
+    {add_wide, add_wide_by_block, add_wide_by_line}};
+
 static int64_t within(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
@@ -90,7 +112,7 @@ static int64_t within(int64_t x, int64_t low, int64_t high) {
 /* One thread's share of the spikes [from, to) of a batch of n steps. held [to - from], or NULL. */
 static void deliver_part(struct lif_engine *s, const struct lif_part *part, int n,
                          const struct lif_spikes *all, int64_t from, int64_t to,
-                         const struct lif_row *held, bool mark) {
+                         const struct lif_row *held, enum mark mark) {
   if (part->first_block == part->last_block) return;
   struct target w = {.net = s->net,
                      .flags_at = s->flags_at,
@@ -103,32 +125,29 @@ static void deliver_part(struct lif_engine *s, const struct lif_part *part, int 
     const int64_t count = within(all->step_ptr[k + 1], from, to) - first;
     w.slot = s->slot + (s->step + k) % s->net->max_delay;
     w.held = held ? held + (first - from) : NULL;
-    if (s->net->wide)
-      add_spikes(&w, all->row + first, count, true, true);
-    else if (mark)
-      add_spikes(&w, all->row + first, count, false, true);
-    else
-      add_spikes(&w, all->row + first, count, false, false);
+    add_spikes_by[s->net->wide][mark](&w, all->row + first, count);
   }
 }
 
-/* Many events: every block of every slot is taken to have arrivals, which costs
- * less than a mark for each. */
-static bool worth_marking(const struct lif_engine *s, const struct lif_spikes *all) {
+/* Many events: every block, or line, of every slot is taken to have arrivals, which costs less than
+ * a mark for each. */
+static enum mark worth_marking(const struct lif_engine *s, const struct lif_spikes *all) {
   const double events = (double)all->n * (double)s->net->n_edges / (double)(s->net->n_global + 1);
-  return s->net->wide || events < 2.0 * s->n_blocks * s->net->max_delay;
+  const double slots = (double)s->n_blocks * s->net->max_delay;
+  if (s->params.model) return s->net->wide || events < LIF_LINE * slots ? LINES : NOWHERE;
+  return s->net->wide || events < 2 * slots ? BLOCKS : NOWHERE;
 }
 
 /* Rows that stay in the file are added as they come. */
 static void deliver_streamed(struct lif_engine *s, const struct lif_part *part, int n,
-                             const struct lif_spikes *all, bool mark) {
+                             const struct lif_spikes *all, enum mark mark) {
   struct lif_held held = {0};
   while (lif_rows_next(s->rows, &held))
     deliver_part(s, part, n, all, held.from, held.to, held.row, mark);
 }
 
 void lif_cpu_deliver(struct lif_engine *s, int n, const struct lif_spikes *all) {
-  const bool mark = worth_marking(s, all);
+  const enum mark mark = worth_marking(s, all);
   for (int64_t from = 0, to; from < all->n; from = to) {
     to = s->rows ? lif_rows_begin(s->rows, all, from) : all->n;
 #pragma omp parallel for schedule(static, 1) num_threads(s->n_parts) if (s->n_parts > 1)
@@ -138,7 +157,8 @@ void lif_cpu_deliver(struct lif_engine *s, int n, const struct lif_spikes *all) 
       else
         deliver_part(s, &s->part[p], n, all, from, to, NULL, mark);
   }
-  for (int d = 0; d < s->net->max_delay && !mark && all->n; d++)
-    memset(lif_flags(s, s->slot[d]), 1, (size_t)s->n_blocks);
+  const int all_set = s->params.model ? 0xff : 1;
+  for (int d = 0; d < s->net->max_delay && mark == NOWHERE && all->n; d++)
+    memset(lif_flags(s, s->slot[d]), all_set, lif_flag_bytes(s));
   s->step += n;
 }

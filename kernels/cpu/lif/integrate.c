@@ -13,47 +13,6 @@ static bool fits(int64_t x) {
 
 /* ---- stimuli ---- */
 
-static bool listed(const struct lif_stimulus *stimulus, int64_t step) {
-  int64_t low = 0, high = stimulus->n_steps;
-  while (low < high) {
-    const int64_t middle = (low + high) / 2;
-    if (stimulus->step[middle] < step)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < stimulus->n_steps && stimulus->step[low] == step;
-}
-
-static bool replayed(const struct lif_stimulus *stimulus, int64_t step) {
-  const int64_t at = lif_first_replayed(stimulus, step, 0);
-  return at < stimulus->n_steps && stimulus->replayed[at].step == step;
-}
-
-bool lif_stimulus_is_on(const struct lif_stimulus *stimulus, int64_t step) {
-  if (step < stimulus->first_step || step > stimulus->last_step) return false;
-  if (stimulus->kind == LIF_REPLAY) return replayed(stimulus, step);
-  return stimulus->kind != LIF_SPIKES || listed(stimulus, step);
-}
-
-static bool forces(const struct lif_stimulus *stimulus) {
-  return stimulus->kind == LIF_SPIKES || stimulus->kind == LIF_REPLAY;
-}
-
-/* What the stimuli of a block do at a step: its touches are sorted by first step, and those at the
- * front whose time is over are passed for good. */
-static int stimuli_on(struct lif_engine *s, lidx block, int64_t step) {
-  const int64_t end = s->touch_ptr[block + 1];
-  int64_t *now = &s->touch_now[block];
-  int on = 0;
-  while (*now < end && s->stimulus[s->touch[*now].stimulus].last_step < step) ++*now;
-  for (int64_t k = *now; k < end && s->stimulus[s->touch[k].stimulus].first_step <= step; k++) {
-    const struct lif_stimulus *stimulus = &s->stimulus[s->touch[k].stimulus];
-    if (lif_stimulus_is_on(stimulus, step)) on |= forces(stimulus) ? LIF_FORCES : LIF_ADDS;
-  }
-  return on;
-}
-
 static void add_poisson(const struct lif_engine *s, const struct lif_stimulus *stimulus,
                         const struct lif_touch *touch, const struct lif_arrival *a, int64_t *sum) {
   const struct block_poisson draw = {.seed = s->seed,
@@ -80,53 +39,7 @@ static void add_stimuli(const struct lif_engine *s, const struct lif_arrival *a,
   }
 }
 
-/* A neuron, by its position in the block, unless it is listed or removed. */
-static void add_forced(const struct lif_engine *s, struct lif_part *part, lidx row, lidx base,
-                       uint64_t *seen, lidx *n) {
-  const lidx at = row - base;
-  const uint64_t bit = 1ull << (at % 64);
-  if (seen[at / 64] & bit || (s->muted && s->mute[row] & LIF_REMOVED)) return;
-  seen[at / 64] |= bit;
-  part->forced[(*n)++] = (uint16_t)at;
-}
-
-static void add_replayed(const struct lif_engine *s, struct lif_part *part,
-                         const struct lif_stimulus *stimulus, const struct lif_arrival *a,
-                         uint64_t *seen, lidx *n) {
-  const lidx base = a->block * LIF_BLOCK;
-  for (int64_t at = lif_first_replayed(stimulus, a->step, base);
-       at < stimulus->n_steps && stimulus->replayed[at].step == a->step &&
-       stimulus->replayed[at].neuron < base + a->n;
-       at++)
-    add_forced(s, part, stimulus->replayed[at].neuron, base, seen, n);
-}
-
-/* The neurons of the block, but for removed ones, that are made to fire now: part->forced [returned
- * n], by their positions in the block, each once. */
-static lidx find_forced(const struct lif_engine *s, struct lif_part *part,
-                        const struct lif_arrival *a) {
-  uint64_t seen[LIF_BLOCK / 64] = {0};
-  lidx n = 0;
-  for (int64_t k = s->touch_now[a->block]; k < s->touch_ptr[a->block + 1]; k++) {
-    const struct lif_touch *touch = &s->touch[k];
-    const struct lif_stimulus *stimulus = &s->stimulus[touch->stimulus];
-    if (stimulus->first_step > a->step) break;
-    if (stimulus->kind == LIF_REPLAY) add_replayed(s, part, stimulus, a, seen, &n);
-    if (stimulus->kind != LIF_SPIKES || !lif_stimulus_is_on(stimulus, a->step)) continue;
-    for (lidx i = touch->from; i < touch->to; i++)
-      add_forced(s, part, stimulus->neuron[i], a->block * LIF_BLOCK, seen, &n);
-  }
-  return n;
-}
-
 /* ---- faults ---- */
-
-void lif_cpu_report(const struct lif_engine *s, struct lif_fault *fault,
-                    const struct lif_arrival *a, int phase, lidx i, int64_t value) {
-  const nodeid node = s->net->id[a->block * LIF_BLOCK + i];
-  const struct lif_fault found = {a->step, phase, node, value};
-  if (lif_fault_before(&found, fault)) *fault = found;
-}
 
 static void report_sums(const struct lif_engine *s, struct lif_fault *fault,
                         const struct lif_arrival *a, const int64_t *sum) {
@@ -185,14 +98,6 @@ static const int32_t *input_of(const struct lif_engine *s, struct lif_part *part
   return NULL;
 }
 
-void lif_cpu_clear(struct lif_engine *s, const struct lif_arrival *a) {
-  const size_t width = s->net->wide ? sizeof(int64_t) : sizeof(int32_t);
-  const size_t ring = (size_t)s->n_blocks * LIF_BLOCK * width;
-  for (int r = 0; r < s->n_rings; r++)
-    memset(a->slot + r * ring + (size_t)a->block * LIF_BLOCK * width, 0, LIF_BLOCK * width);
-  lif_flags(s, a->slot)[a->block] = 0;
-}
-
 /* ---- one step of one block ---- */
 
 /* Listed spikes come whatever V and counter say. */
@@ -229,40 +134,16 @@ static int step_with_input(struct lif_engine *s, struct lif_part *part, const st
   return found;
 }
 
-/* The block's spikes go to the end of the step's list. fired: bytes 0 or 1,
- * looked at eight at a time. */
-static void collect(const struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a,
-                    int k) {
-  struct lif_found *found = &part->found[k];
-  if (found->room < found->n + LIF_BLOCK) {
-    found->room = 2 * found->room + LIF_BLOCK;
-    found->row = mem_grow(found->row, found->room, sizeof *found->row);
-  }
-  memset(part->fired + a->n, 0, LIF_BLOCK - (size_t)a->n);
-  const uint32_t base = (uint32_t)(s->net->first + a->block * LIF_BLOCK);
-  uint32_t *to = found->row + found->n;
-  for (uint32_t i = 0; i < LIF_BLOCK; i += 8) {
-    uint64_t eight;
-    memcpy(&eight, part->fired + i, sizeof eight);
-    for (; eight; eight &= eight - 1) *to++ = base + i + (uint32_t)__builtin_ctzll(eight) / 8;
-  }
-  found->n = to - found->row;
-}
-
 /* A fault ends the block's batch: what comes after it has no meaning. */
 static void run_block(struct lif_engine *s, struct lif_part *part, lidx block, int n) {
   for (int k = 0; k < n; k++) {
     struct lif_arrival a = {.block = block, .n = lif_block_size(s, block), .step = s->step + k};
     a.slot = lif_slot_at(s, a.step);
     a.arrives = lif_flags(s, a.slot)[block];
-    a.stimuli = stimuli_on(s, block, a.step);
-    if (a.stimuli & LIF_FORCES) a.n_forced = find_forced(s, part, &a);
+    a.stimuli = lif_stimuli_on(s, block, a.step);
+    if (a.stimuli & LIF_FORCES) a.n_forced = lif_find_forced(s, part, &a);
     int found;
-    if (s->params.model) {
-      bool whole;
-      found = lif_model_step(s, part, &a, &whole);
-      if (!whole) return;
-    } else if (!a.arrives && !a.stimuli && !s->resting[block]) {
+    if (!a.arrives && !a.stimuli && !s->resting[block]) {
       found = step_alone(s, part, &a);
     } else {
       const int32_t *input = input_of(s, part, &a);
@@ -270,14 +151,18 @@ static void run_block(struct lif_engine *s, struct lif_part *part, lidx block, i
       found = step_with_input(s, part, &a, input);
     }
     s->resting[block] = (found & LIF_RESTING) != 0;
-    if (found & LIF_FIRED) collect(s, part, &a, k);
+    if (found & LIF_FIRED) lif_cpu_collect(s, part, &a, k);
   }
 }
 
 static void run_part(struct lif_engine *s, struct lif_part *part, int n) {
   part->fault = (struct lif_fault){.step = LIF_NO_FAULT};
   for (int k = 0; k < n; k++) part->found[k].n = 0;
-  for (lidx b = part->first_block; b < part->last_block; b++) run_block(s, part, b, n);
+  for (lidx b = part->first_block; b < part->last_block; b++)
+    if (s->params.model)
+      lif_model_block(s, part, b, n);
+    else
+      run_block(s, part, b, n);
 }
 
 /* ---- the parts together ---- */

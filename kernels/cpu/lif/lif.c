@@ -17,7 +17,7 @@ static void take_ring(struct lif_engine *s) {
   const size_t width = s->net->wide ? sizeof(int64_t) : sizeof(int32_t);
   s->flags_at = (size_t)s->n_rings * (size_t)s->n_blocks * LIF_BLOCK * width;
   s->slot_bytes =
-      in_lines(s->flags_at + (size_t)s->n_blocks + 1); /* never empty, even without rows */
+      in_lines(s->flags_at + lif_flag_bytes(s) + 1); /* never empty, even without rows */
   s->ring = mem_zero(d, s->slot_bytes);
   s->slot = NEW(char *, 2 * (int64_t)d);
   for (int64_t i = 0; i < 2 * (int64_t)d; i++)
@@ -134,6 +134,7 @@ static void take_values(struct lif_engine *s) {
     return;
   }
   s->component = NEW_ZERO(int64_t, (int64_t)model->shape.n_components * s->n_blocks * LIF_BLOCK);
+  s->settled = NEW_ZERO(uint64_t, s->n_blocks * (LIF_BLOCK / 64));
   s->block_class = NEW(int32_t, s->n_blocks);
   for (lidx b = 0; b < s->n_blocks; b++) s->block_class[b] = class_of_block(s, b);
 }
@@ -145,7 +146,7 @@ static struct status open_lif(const struct lif_net *net, const struct lif_params
   s->net = net, s->params = *params, s->stimulus = stimulus, s->seed = seed;
   s->n_blocks = (net->n_own + LIF_BLOCK - 1) / LIF_BLOCK;
   take_values(s);
-  s->counter = NEW_ZERO(uint16_t, net->n_own);
+  s->counter = NEW_ZERO(uint16_t, s->n_blocks * LIF_BLOCK);
   s->muted = net->mute != NULL;
   s->mute = s->muted ? net->mute : NEW_ZERO(uint8_t, LIF_BLOCK);
   s->resting = NEW_ZERO(uint8_t, s->n_blocks);
@@ -161,7 +162,7 @@ static struct status open_lif(const struct lif_net *net, const struct lif_params
   cut_parts(s);
   for (int p = 0; p < n_threads; p++) {
     s->part[p].found = NEW_ZERO(struct lif_found, net->min_delay);
-    if (params->model) s->part[p].work = lif_model_work_open();
+    if (params->model) s->part[p].work = lif_model_work_open(params->model);
   }
   s->mine.step_ptr = NEW_ZERO(int64_t, net->min_delay + 1);
   *state = s;
@@ -174,7 +175,7 @@ static void close_lif(struct lif_engine *s) {
     mem_free(s->part[p].found), mem_free(s->part[p].work);
   }
   if (!s->muted) mem_free((void *)s->mute);
-  mem_free(s->component), mem_free(s->block_class);
+  mem_free(s->component), mem_free(s->block_class), mem_free(s->settled);
   mem_free(s->potential), mem_free(s->counter), mem_free(s->ring), mem_free(s->slot);
   mem_free(s->resting), mem_free(s->still), mem_free(s->barred);
   mem_free(s->touch_ptr), mem_free(s->touch_now), mem_free(s->touch), mem_free(s->part);
@@ -198,7 +199,10 @@ static void set_sum(struct lif_engine *s, char *slot, int r, lidx i, int64_t sum
     ((int64_t *)(void *)slot)[at] = sum;
   else
     ((int32_t *)(void *)slot)[at] = (int32_t)sum;
-  if (sum) lif_flags(s, slot)[i / LIF_BLOCK] = 1;
+  if (sum && s->params.model)
+    lif_lines(s, slot)[i / LIF_BLOCK] |= 1ull << (i % LIF_BLOCK / LIF_LINE);
+  else if (sum)
+    lif_flags(s, slot)[i / LIF_BLOCK] = 1;
 }
 
 /* Where component c of neuron i is here. */
@@ -211,8 +215,10 @@ static void write_lif(struct lif_engine *s, uint32_t trial, const struct lif_sta
   const int n_components = s->params.model ? s->params.model->shape.n_components : 0;
   s->step = values->step, s->trial = trial;
   for (lidx b = 0; b < s->n_blocks; b++) s->resting[b] = s->still[b] = 0;
+  if (s->settled)
+    memset(s->settled, 0, (size_t)s->n_blocks * (LIF_BLOCK / 64) * sizeof *s->settled);
   for (lidx b = 0; b < s->n_blocks; b++) s->touch_now[b] = s->touch_ptr[b];
-  for (int k = 0; k < d; k++) memset(lif_flags(s, s->slot[k]), 0, (size_t)s->n_blocks);
+  for (int k = 0; k < d; k++) memset(lif_flags(s, s->slot[k]), 0, lif_flag_bytes(s));
   for (lidx i = 0; i < n; i++) {
     if (s->potential) s->potential[i] = values->potential[i];
     for (int c = 0; c < n_components; c++) *component_of(s, c, i) = values->component[c * n + i];

@@ -1,324 +1,217 @@
-/* A step of a linear model (contract/lif_model.h) for one block of neurons. */
-#include "model_block.h"
-#include "state.h"
+/* Steps of a linear model (contract/lif_model.h), a batch of them for one block: neurons that a
+ * step cannot change, and that nothing reaches in the batch, are left where they are; the others
+ * are gathered side by side if they are few. */
+#include "model_work.h"
 #include "core/mem.h"
-#include "core/rng.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one block. */
-struct lif_model_work {
-  int64_t next[LIF_MOST_COMPONENTS][LIF_BLOCK];
-  int64_t current[LIF_BLOCK];    /* to v, with the update */
-  int64_t synapse[2][LIF_BLOCK]; /* events: positive, negative */
-  int64_t direct[LIF_BLOCK];     /* events onto v itself */
-  int64_t bar[LIF_BLOCK];        /* what is added to the threshold */
-  uint8_t rests[LIF_BLOCK], fired[LIF_BLOCK], lost[LIF_BLOCK];
-};
+enum { MOVING = 4 }; /* gathering a neuron and putting it back costs about so many steps of it */
 
-/* A block at a step: where its neurons are, and what comes in. */
-struct model_block {
-  const struct lif_shape *shape;
-  const struct lif_model *model;
-  const uint16_t *class_of; /* [n] */
-  int class;                /* of all, or -1 */
-  lidx base, n;
-  struct lif_model_work *w;
-  bool has_current, has_synapse, has_direct, rests;
-};
+struct lif_model_work *lif_model_work_open(const struct lif_model *model) {
+  struct lif_model_work *w = NEW_ZERO(struct lif_model_work, 1);
+  w->step = model_fused_step(model);
+  w->d.shape = &model->shape, w->d.model = model;
+  return w;
+}
 
-struct lif_model_work *lif_model_work_open(void) {
-  return NEW_ZERO(struct lif_model_work, 1);
+/* ---- who is computed ---- */
+
+static uint64_t *settled_of(const struct lif_engine *s, lidx block) {
+  return s->settled + block * LIF_WORDS;
+}
+
+/* active: bits of neurons that have to be computed in n steps; returns their number. */
+static lidx find_active(struct lif_engine *s, struct lif_model_work *w, int n, uint64_t *active) {
+  const uint64_t *settled = settled_of(s, w->block);
+  uint64_t reached[LIF_WORDS] = {0};
+  bool some = false;
+  for (int k = 0; k < n; k++)
+    some |= lif_model_reached(s, w->block, lif_slot_at(s, s->step + k), reached);
+  some |= lif_model_touched(s, w, s->step, n);
+  uint64_t any = 0;
+  for (int i = 0; i < LIF_WORDS; i++) any |= ~settled[i];
+  if (!some && !any) return 0;
+  lidx number = 0;
+  for (int i = 0; i < LIF_WORDS; i++) {
+    const lidx left = w->n - 64 * i;
+    const uint64_t here = left >= 64 ? ~0ull : left > 0 ? (1ull << left) - 1 : 0;
+    active[i] = (~settled[i] | reached[i] | w->touched[i]) & here;
+    number += __builtin_popcountll(active[i]);
+  }
+  return number;
 }
 
 static int64_t *component_at(const struct lif_engine *s, int c, lidx base) {
-  return s->component + ((int64_t)c * s->n_blocks) * LIF_BLOCK + base;
+  return s->component + (int64_t)c * s->n_blocks * LIF_BLOCK + base;
 }
 
-/* ---- stimuli ---- */
-
-static int64_t *cleared(int64_t *sums, bool *has, lidx n) {
-  if (!*has) memset(sums, 0, (size_t)n * sizeof *sums);
-  *has = true;
-  return sums;
-}
-
-static struct rng_block draw(const struct lif_engine *s, const struct lif_stimulus *stimulus,
-                             lidx row, int64_t step) {
-  const uint64_t id = (uint64_t)s->net->id[row];
-  return rng_draw(s->seed, (uint32_t)id, (uint32_t)step,
-                  (uint32_t)stimulus->index | (uint32_t)(id >> 32) << 16, s->trial);
-}
-
-static void add_current(const struct model_block *b, const struct lif_stimulus *stimulus,
-                        const struct lif_touch *touch) {
-  for (lidx i = touch->from; i < touch->to; i++) {
-    const lidx at = stimulus->neuron[i] - b->base;
-    b->w->current[at] += stimulus->amount_of[b->class_of[at]];
-  }
-}
-
-static void add_noise(const struct lif_engine *s, const struct model_block *b,
-                      const struct lif_stimulus *stimulus, const struct lif_touch *touch,
-                      int64_t step) {
-  for (lidx i = touch->from; i < touch->to; i++) {
-    const lidx at = stimulus->neuron[i] - b->base;
-    const int64_t quantile =
-        stimulus->quantile[draw(s, stimulus, stimulus->neuron[i], step).v[0] >> 20];
-    b->w->current[at] += (int64_t)((__int128)quantile * stimulus->amount_of[b->class_of[at]] >> 32);
-  }
-}
-
-static void add_events(const struct lif_engine *s, const struct model_block *b,
-                       const struct lif_stimulus *stimulus, const struct lif_touch *touch,
-                       int64_t step, int64_t *sums) {
-  for (lidx i = touch->from; i < touch->to; i++) {
-    const struct rng_block r = draw(s, stimulus, stimulus->neuron[i], step);
-    const uint64_t u = (((uint64_t)r.v[0] << 32) | r.v[1]) >> 11;
-    int n = 0;
-    while (n < stimulus->n_tails && u < stimulus->tail[n]) n++;
-    if (n) sums[stimulus->neuron[i] - b->base] += n * stimulus->amount;
-  }
-}
-
-static void add_stimulus(const struct lif_engine *s, struct model_block *b,
-                         const struct lif_stimulus *stimulus, const struct lif_touch *touch,
-                         int64_t step) {
-  struct lif_model_work *w = b->w;
-  if (stimulus->kind == LIF_CURRENT || stimulus->kind == LIF_NOISE)
-    cleared(w->current, &b->has_current, b->n);
-  if (stimulus->kind == LIF_CURRENT) add_current(b, stimulus, touch);
-  if (stimulus->kind == LIF_NOISE) add_noise(s, b, stimulus, touch, step);
-  if (stimulus->kind != LIF_POISSON) return;
-  if (stimulus->into == LIF_INTO_V) {
-    add_events(s, b, stimulus, touch, step, cleared(w->direct, &b->has_direct, b->n));
-    return;
-  }
-  if (!b->has_synapse) memset(w->synapse, 0, sizeof w->synapse);
-  b->has_synapse = true;
-  add_events(s, b, stimulus, touch, step, w->synapse[stimulus->amount < 0]);
-}
-
-static void add_stimuli(const struct lif_engine *s, struct model_block *b,
-                        const struct lif_arrival *a) {
-  for (int64_t k = s->touch_now[a->block]; k < s->touch_ptr[a->block + 1]; k++) {
-    const struct lif_touch *touch = &s->touch[k];
-    const struct lif_stimulus *stimulus = &s->stimulus[touch->stimulus];
-    if (stimulus->first_step > a->step) break;
-    if (lif_stimulus_is_on(stimulus, a->step)) add_stimulus(s, b, stimulus, touch, a->step);
-  }
-}
-
-/* Removed neurons get nothing from outside: their sums become 0. */
-static void bar_removed(struct lif_engine *s, struct model_block *b, const struct lif_arrival *a) {
-  struct lif_model_work *w = b->w;
-  for (lidx i = 0; i < b->n; i++) {
-    if (!(s->mute[b->base + i] & LIF_REMOVED)) continue;
-    w->current[i] = w->synapse[0][i] = w->synapse[1][i] = w->direct[i] = 0;
-    for (int r = 0; r < s->n_rings && a->arrives; r++) {
-      const size_t at = (size_t)r * (size_t)s->n_blocks * LIF_BLOCK + (size_t)(b->base + i);
-      if (s->net->wide)
-        ((int64_t *)(void *)a->slot)[at] = 0;
-      else
-        ((int32_t *)(void *)a->slot)[at] = 0;
-    }
-  }
-}
-
-/* ---- the update ---- */
-
-static const struct lif_class *class_at(const struct model_block *b, lidx i) {
-  return &b->model->classes[b->class_of[i]];
-}
-
-static void accumulate(const struct model_block *b, int e, const int64_t *from) {
-  int64_t *to = b->w->next[b->shape->entry[e].to];
-  if (b->class >= 0)
-    model_accumulate(to, from, b->n, b->model->classes[b->class].factor[e]);
-  else
-    model_accumulate_by_class(to, from, b->n, e, b->model->classes, b->class_of);
-}
-
-static void add_drive(const struct model_block *b) {
-  int64_t *v = b->w->next[0];
-  if (b->class >= 0 && b->model->classes[b->class].drive == 0) return;
-  for (lidx i = 0; i < b->n; i++) v[i] += class_at(b, i)->drive;
-}
-
-/* w->next = the components after a step without arrivals. */
-static void propagate(const struct lif_engine *s, const struct model_block *b) {
-  const struct lif_shape *shape = b->shape;
-  for (int c = 0; c < shape->n_components; c++) {
-    const size_t bytes = (size_t)b->n * sizeof(int64_t);
-    if (shape->keeps >> c & 1)
-      memcpy(b->w->next[c], component_at(s, c, b->base), bytes);
-    else
-      memset(b->w->next[c], 0, bytes);
-  }
+static void set_class(const struct lif_engine *s, struct lif_model_work *w) {
+  const int class = s->block_class[w->block];
+  const struct lif_shape *shape = w->d.shape;
+  w->d.class = class >= 0 ? &w->d.model->classes[class] : NULL;
+  if (!w->d.class) return;
   for (int e = 0; e < shape->n_entries; e++)
-    accumulate(b, e, component_at(s, shape->entry[e].from, b->base));
-  add_drive(b);
-  if (b->has_current) model_add(b->w->next[0], b->w->current, NULL, b->n);
+    w->d.factor[shape->entry[e].to][shape->entry[e].from] = w->d.class->factor[e];
 }
 
-/* Sums of one ring and events of one sign into their component. */
-static void add_ring(const struct lif_engine *s, const struct model_block *b,
-                     const struct lif_arrival *a, int ring, int c, const uint8_t *lost) {
-  const int64_t at = (int64_t)ring * s->n_blocks * LIF_BLOCK + b->base;
-  if (!(b->shape->frozen >> c & 1)) lost = NULL;
-  if (a->arrives && s->net->wide)
-    model_add_counts64(b->w->next[c], (const int64_t *)(const void *)a->slot + at, lost, b->n);
-  else if (a->arrives)
-    model_add_counts32(b->w->next[c], (const int32_t *)(const void *)a->slot + at, lost, b->n);
+static void stay(const struct lif_engine *s, struct lif_model_work *w) {
+  for (int c = 0; c < w->d.shape->n_components; c++) w->d.x[c] = component_at(s, c, w->base);
+  w->d.counter = s->counter + w->base;
+  w->d.class_of = w->d.model->class_of + w->base;
+  w->d.n = w->n;
 }
 
-static void add_arrivals(const struct lif_engine *s, const struct model_block *b,
-                         const struct lif_arrival *a, const uint8_t *lost) {
-  const int into[2] = {b->shape->plus, b->shape->minus};
-  for (int r = 0; r < s->n_rings; r++) add_ring(s, b, a, r, into[r], lost);
-  for (int sign = 0; sign < 2 && b->has_synapse; sign++)
-    model_add(b->w->next[into[sign]], b->w->synapse[sign],
-              b->shape->frozen >> into[sign] & 1 ? lost : NULL, b->n);
-}
-
-static const int64_t *threshold_bar(const struct model_block *b) {
-  struct lif_model_work *w = b->w;
-  if (!b->shape->raises && b->class >= 0) return NULL;
-  const int64_t base = b->class >= 0 ? b->model->classes[b->class].threshold : 0;
-  for (lidx i = 0; i < b->n; i++) {
-    const struct lif_class *class = class_at(b, i);
-    w->bar[i] = class->threshold - base + (class->raises ? w->next[b->shape->adaptation][i] : 0);
+/* Up to the next multiple of 8 with neurons of zeros. */
+static void gather(const struct lif_engine *s, struct lif_model_work *w, const uint64_t *active) {
+  lidx n = 0;
+  for (int i = 0; i < LIF_WORDS; i++)
+    for (uint64_t left = active[i]; left; left &= left - 1) {
+      const lidx at = 64 * i + __builtin_ctzll(left);
+      w->at[n] = (uint16_t)at, w->place[at] = (uint16_t)n++;
+    }
+  for (int c = 0; c < w->d.shape->n_components; c++) {
+    const int64_t *from = component_at(s, c, w->base);
+    for (lidx i = 0; i < n; i++) w->x[c][i] = from[w->at[i]];
+    for (lidx i = n; i % 8; i++) w->x[c][i] = 0;
+    w->d.x[c] = w->x[c];
   }
-  return w->bar;
+  for (lidx i = 0; i < n; i++) w->counter[i] = s->counter[w->base + w->at[i]];
+  for (lidx i = n; i % 8; i++) w->counter[i] = 0;
+  for (lidx i = 0; i < n; i++) w->class_of[i] = w->d.model->class_of[w->base + w->at[i]];
+  w->d.counter = w->counter, w->d.class_of = w->class_of, w->d.n = n;
 }
 
-/* part->fired; whether somebody fires. */
-static bool find_fired(struct lif_engine *s, struct lif_part *part, const struct model_block *b,
+static void put_back(struct lif_engine *s, const struct lif_model_work *w) {
+  for (int c = 0; c < w->d.shape->n_components; c++) {
+    int64_t *to = component_at(s, c, w->base);
+    for (lidx i = 0; i < w->d.n; i++) to[w->at[i]] = w->x[c][i];
+  }
+  for (lidx i = 0; i < w->d.n; i++) s->counter[w->base + w->at[i]] = w->counter[i];
+}
+
+/* After the last step: who is computed and would stay as it is without input. */
+static void settle(struct lif_engine *s, const struct lif_model_work *w) {
+  uint64_t *settled = settled_of(s, w->block), moves[LIF_WORDS] = {0};
+  for (lidx i = 0; i < w->d.n; i++)
+    if ((w->found.changed[i / 8] | (w->found.any ? w->found.fired[i / 8] : 0)) >> i % 8 & 1) {
+      const lidx at = lif_position(w, i);
+      moves[at / 64] |= 1ull << at % 64;
+    }
+  for (int i = 0; i < LIF_WORDS; i++) settled[i] = ~(moves[i] | w->touched[i] | w->arrived[i]);
+}
+
+/* ---- after the update ---- */
+
+static const struct lif_class *class_at(const struct lif_model_work *w, lidx i) {
+  return &w->d.model->classes[w->d.class_of[i]];
+}
+
+/* Removed neurons, and what stands behind the last one, do not fire. */
+static void bar_fired(const struct lif_engine *s, struct lif_model_work *w) {
+  for (lidx i = w->d.n; i % 8; i++) w->found.fired[i / 8] &= (uint8_t) ~(1 << i % 8);
+  for (lidx i = 0; i < w->d.n && s->barred[w->block]; i++)
+    if (s->mute[w->base + lif_position(w, i)] & LIF_REMOVED)
+      w->found.fired[i / 8] &= (uint8_t) ~(1 << i % 8);
+}
+
+static void reset(struct lif_model_work *w, lidx i) {
+  const struct lif_shape *shape = w->d.shape;
+  const struct lif_class *class = class_at(w, i);
+  for (int c = 0; c < shape->n_components; c++)
+    if (shape->cleared >> c & 1) w->d.x[c][i] = 0;
+  w->d.x[0][i] = class->reset;
+  if (shape->adaptation >= 0) {
+    int64_t *jumped = &w->d.x[shape->adaptation][i];
+    *jumped += class->jump;
+    w->found.exceeds |= llabs(*jumped) >= LIF_MOST_VALUE;
+  }
+  w->d.counter[i] = class->rest;
+  w->d.rests |= class->rest > 0;
+}
+
+/* Who fired is reset and goes to the end of the step's list. */
+static void fire(struct lif_engine *s, struct lif_model_work *w, struct lif_found *list) {
+  uint32_t *row = lif_cpu_room(list);
+  const uint32_t first = (uint32_t)(s->net->first + w->base);
+  for (lidx i = 0; i < w->d.n; i += 8)
+    for (unsigned left = w->found.fired[i / 8]; left; left &= left - 1) {
+      const lidx at = i + __builtin_ctz(left);
+      reset(w, at);
+      *row++ = first + (uint32_t)lif_position(w, at);
+    }
+  list->n = row - list->row;
+}
+
+static bool values_fit(const struct lif_engine *s, struct lif_part *part,
                        const struct lif_arrival *a) {
-  const int64_t threshold = b->class >= 0 ? b->model->classes[b->class].threshold : 0;
-  bool any = model_fires(b->w->next[0], threshold, b->shape->strict, threshold_bar(b),
-                         b->rests ? b->w->rests : NULL, b->n, part->fired);
-  if (!any && a->n_forced) memset(part->fired, 0, (size_t)b->n);
-  for (lidx i = 0; i < b->n && any && s->barred[a->block]; i++)
-    part->fired[i] &= (uint8_t) !(s->mute[b->base + i] & LIF_REMOVED);
-  for (lidx k = 0; k < a->n_forced; k++) part->fired[part->forced[k]] = 1;
-  return any || a->n_forced;
-}
-
-static bool reset_fired(struct lif_engine *s, const struct lif_part *part,
-                        const struct model_block *b) {
-  const struct lif_shape *shape = b->shape;
-  bool rests = false;
-  for (lidx i = 0; i < b->n; i++) {
-    if (!part->fired[i]) continue;
-    const struct lif_class *class = class_at(b, i);
-    for (int c = 0; c < shape->n_components; c++)
-      if (shape->cleared >> c & 1) b->w->next[c][i] = 0;
-    b->w->next[0][i] = class->reset;
-    if (shape->adaptation >= 0) b->w->next[shape->adaptation][i] += class->jump;
-    s->counter[b->base + i] = class->rest;
-    rests |= class->rest > 0;
-  }
-  return rests;
-}
-
-/* ---- bounds ---- */
-
-static int64_t sum_at(const struct lif_engine *s, const struct lif_arrival *a, int ring, lidx row) {
-  const size_t at = (size_t)ring * (size_t)s->n_blocks * LIF_BLOCK + (size_t)row;
-  return s->net->wide ? ((const int64_t *)(const void *)a->slot)[at]
-                      : ((const int32_t *)(const void *)a->slot)[at];
-}
-
-static bool ring_fits(const struct lif_engine *s, const struct lif_arrival *a, int ring, lidx base,
-                      lidx n) {
-  const int64_t at = (int64_t)ring * s->n_blocks * LIF_BLOCK + base;
-  return s->net->wide
-             ? !model_exceeds((const int64_t *)(const void *)a->slot + at, LIF_MOST_ARRIVALS, n)
-             : !model_exceeds32((const int32_t *)(const void *)a->slot + at,
-                                (int32_t)LIF_MOST_ARRIVALS, n);
-}
-
-static bool sums_fit(const struct lif_engine *s, struct lif_part *part, const struct model_block *b,
-                     const struct lif_arrival *a) {
+  const struct lif_model_work *w = part->work;
   bool fit = true;
-  for (int r = 0; r < s->n_rings && a->arrives; r++)
-    for (lidx i = 0; i < b->n && !ring_fits(s, a, r, b->base, b->n); i++) {
-      const int64_t sum = sum_at(s, a, r, b->base + i);
-      if (llabs(sum) < LIF_MOST_ARRIVALS) continue;
-      lif_cpu_report(s, &part->fault, a, LIF_INPUT, i, sum);
+  for (int c = 0; c < w->d.shape->n_components && w->found.exceeds; c++)
+    for (lidx i = 0; i < w->d.n; i++) {
+      const int64_t x = w->d.x[c][i];
+      if (llabs(x) < LIF_MOST_VALUE) continue;
+      lif_cpu_report(s, &part->fault, a, LIF_INTEGRATE + c, lif_position(w, i), x);
       fit = false;
     }
   return fit;
 }
 
-static bool values_fit(const struct lif_engine *s, struct lif_part *part,
-                       const struct model_block *b, const struct lif_arrival *a) {
-  bool fit = true;
-  for (int c = 0; c < b->shape->n_components; c++) {
-    const int64_t *x = b->w->next[c];
-    if (!model_exceeds(x, LIF_MOST_VALUE, b->n)) continue;
-    fit = false;
-    for (lidx i = 0; i < b->n; i++)
-      if (llabs(x[i]) >= LIF_MOST_VALUE)
-        lif_cpu_report(s, &part->fault, a, LIF_INTEGRATE + c, i, x[i]);
+/* ---- steps ---- */
+
+static lidx forced_places(struct lif_engine *s, struct lif_part *part,
+                          const struct lif_arrival *a) {
+  const lidx n = a->stimuli & LIF_FORCES ? lif_find_forced(s, part, a) : 0;
+  for (lidx i = 0; i < n; i++) part->forced[i] = (uint16_t)lif_place(part->work, part->forced[i]);
+  return n;
+}
+
+/* False after a fault. */
+static bool step(struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a,
+                 struct lif_found *list) {
+  struct lif_model_work *w = part->work;
+  if (!lif_model_take(s, part, a)) return false;
+  const lidx n_forced = forced_places(s, part, a);
+  if (w->step && w->d.class && !n_forced)
+    w->step(&w->d, &w->in, &w->found);
+  else
+    lif_model_passes(w, n_forced, part->forced);
+  w->d.rests = w->found.rests;
+  if (w->found.any) bar_fired(s, w), fire(s, w, list);
+  if (a->arrives) lif_model_clear(s, a);
+  return values_fit(s, part, a);
+}
+
+/* A fault ends the block's batch: what comes after it has no meaning. */
+static bool run(struct lif_engine *s, struct lif_part *part, int n) {
+  struct lif_model_work *w = part->work;
+  for (int k = 0; k < n; k++) {
+    struct lif_arrival a = {.block = w->block, .n = w->n, .step = s->step + k};
+    a.slot = lif_slot_at(s, a.step);
+    a.arrives = lif_lines(s, a.slot)[a.block] != 0;
+    a.stimuli = lif_stimuli_on(s, a.block, a.step);
+    w->found.last = k == n - 1;
+    if (!step(s, part, &a, &part->found[k])) return false;
   }
-  return fit;
+  return true;
 }
 
-/* The new components take the place of the old; whether something changed. */
-static bool store(const struct lif_engine *s, const struct model_block *b) {
-  bool changed = false;
-  for (int c = 0; c < b->shape->n_components; c++) {
-    int64_t *x = component_at(s, c, b->base);
-    if (!changed) changed = model_differs(x, b->w->next[c], b->n);
-    memcpy(x, b->w->next[c], (size_t)b->n * sizeof *x);
-  }
-  return changed;
-}
-
-/* ---- a step ---- */
-
-static void keep_frozen(const struct lif_engine *s, const struct model_block *b) {
-  for (int c = 0; c < b->shape->n_components && b->rests; c++)
-    if (b->shape->frozen >> c & 1)
-      model_keep(b->w->next[c], component_at(s, c, b->base), b->w->rests, b->n);
-}
-
-/* Who loses what arrives late: neurons that rest or fired; NULL: nobody. */
-static const uint8_t *losers(const struct lif_part *part, const struct model_block *b, bool fired) {
-  if (!fired) return b->rests ? b->w->rests : NULL;
-  if (!b->rests) return part->fired;
-  for (lidx i = 0; i < b->n; i++) b->w->lost[i] = b->w->rests[i] | part->fired[i];
-  return b->w->lost;
-}
-
-int lif_model_step(struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a,
-                   bool *whole) {
-  struct model_block b = {.shape = &s->params.model->shape,
-                          .model = s->params.model,
-                          .class = s->block_class[a->block],
-                          .base = a->block * LIF_BLOCK,
-                          .n = a->n,
-                          .w = part->work};
-  const bool alone = !a->arrives && !a->stimuli && !s->resting[a->block];
-  *whole = true;
-  if (alone && s->still[a->block]) return 0;
-  b.class_of = b.model->class_of + b.base;
-  if (s->resting[a->block]) b.rests = model_count_down(s->counter + b.base, b.w->rests, b.n);
-  if (a->stimuli & LIF_ADDS) add_stimuli(s, &b, a);
-  if (s->barred[a->block]) bar_removed(s, &b, a);
-  propagate(s, &b);
-  if (b.shape->arrivals_early) add_arrivals(s, &b, a, b.rests ? b.w->rests : NULL);
-  keep_frozen(s, &b);
-  const bool fired = find_fired(s, part, &b, a);
-  const uint8_t *lost = losers(part, &b, fired);
-  if (!b.shape->arrivals_early) add_arrivals(s, &b, a, lost);
-  if (b.has_direct) model_add(b.w->next[0], b.w->direct, lost, b.n);
-  const bool rests = (fired && reset_fired(s, part, &b)) || b.rests;
-  *whole = sums_fit(s, part, &b, a) & values_fit(s, part, &b, a);
-  s->still[a->block] = !store(s, &b) && alone && !fired;
-  if (a->arrives) lif_cpu_clear(s, a);
-  return (fired ? LIF_FIRED : 0) | (rests ? LIF_RESTING : 0);
+void lif_model_block(struct lif_engine *s, struct lif_part *part, lidx block, int n) {
+  struct lif_model_work *w = part->work;
+  uint64_t active[LIF_WORDS];
+  w->block = block, w->base = block * LIF_BLOCK, w->n = lif_block_size(s, block);
+  const lidx number = find_active(s, w, n, active);
+  if (!number) return;
+  set_class(s, w);
+  w->gathered = (int64_t)number * (n + MOVING) < (int64_t)w->n * n;
+  if (w->gathered)
+    gather(s, w, active);
+  else
+    stay(s, w);
+  w->d.rests = s->resting[block];
+  if (!run(s, part, n)) return;
+  s->resting[block] = w->d.rests;
+  if (w->gathered) put_back(s, w);
+  settle(s, w);
 }

@@ -64,11 +64,6 @@ void model_add_counts32(int64_t *to, const int32_t *counts, const uint8_t *lost,
     add_all32(to, counts, n);
 }
 
-void model_add_counts64(int64_t *to, const int64_t *counts, const uint8_t *lost, lidx n) {
-  for (lidx i = 0; i < n; i++)
-    if (!lost || !lost[i]) to[i] += (int64_t)((uint64_t)counts[i] << 32);
-}
-
 void model_add(int64_t *to, const int64_t *amounts, const uint8_t *lost, lidx n) {
   for (lidx i = 0; i < n; i++)
     if (!lost || !lost[i]) to[i] += amounts[i];
@@ -120,11 +115,5 @@ VECTOR_CLONES bool model_exceeds(const int64_t *x, int64_t bound, lidx n) {
 VECTOR_CLONES bool model_exceeds32(const int32_t *x, int32_t bound, lidx n) {
   int32_t any = 0;
   for (lidx i = 0; i < n; i++) any |= -(int32_t)(x[i] >= bound) | -(int32_t)(x[i] <= -bound);
-  return any;
-}
-
-VECTOR_CLONES bool model_differs(const int64_t *restrict a, const int64_t *restrict b, lidx n) {
-  int64_t any = 0;
-  for (lidx i = 0; i < n; i++) any |= a[i] ^ b[i];
   return any;
 }

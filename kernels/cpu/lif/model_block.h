@@ -17,10 +17,9 @@ void model_products(int64_t *to, const int64_t *from, lidx n, struct lif_factor 
 void model_accumulate_by_class(int64_t *to, const int64_t *from, lidx n, int e,
                                const struct lif_class *classes, const uint16_t *class_of);
 
-/* to += counts x 2^32, where wanted; counts in int32 or int64. lost [n]: 1 where they are not
+/* to += counts x 2^32, to += amounts, where wanted. lost [n]: 1 where they are not
  * added, or NULL. */
 void model_add_counts32(int64_t *to, const int32_t *counts, const uint8_t *lost, lidx n);
-void model_add_counts64(int64_t *to, const int64_t *counts, const uint8_t *lost, lidx n);
 void model_add(int64_t *to, const int64_t *amounts, const uint8_t *lost, lidx n);
 
 /* Where kept [n] is 1: to = from. */
@@ -38,7 +37,7 @@ bool model_fires(const int64_t *v, int64_t threshold, bool strict, const int64_t
 bool model_exceeds(const int64_t *x, int64_t bound, lidx n);
 bool model_exceeds32(const int32_t *x, int32_t bound, lidx n);
 
-/* Whether a and b differ. */
-bool model_differs(const int64_t *a, const int64_t *b, lidx n);
+/* Which of the 16 counts of a line differ from 0, as bits (x86/line.c, portable/line.c). */
+unsigned model_line(const int32_t *line);
 
 #endif

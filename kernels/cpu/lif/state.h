@@ -42,15 +42,18 @@ struct lif_engine {
   lidx n_blocks;
   int32_t *potential;   /* [n_own]; NULL with a model */
   int64_t *component;   /* [n_components][n_blocks x LIF_BLOCK] with a model */
+  uint64_t *settled;    /* [n_blocks][LIF_BLOCK / 64] with a model: bits of neurons that a step
+                           without input does not change */
   int32_t *block_class; /* [n_blocks] with a model: a class by which all its neurons
                           move, or -1 */
-  uint16_t *counter;    /* [n_own] */
+  uint16_t *counter;    /* [n_blocks x LIF_BLOCK] */
   const uint8_t *mute;  /* net->mute, or a block of zeros that stands for every block */
   bool muted;
 
   /* The delay ring: max_delay slots; the sums due at t are in slot t % max_delay, cleared once
    * used. A slot is sums [n_rings][n_blocks x LIF_BLOCK] of int32 (wide: int64), and behind them
-   * one byte per block: may a sum there differ from 0? */
+   * one byte per block: may a sum there differ from 0? With a model 64 bits per block instead, bit
+   * j for its neurons LIF_LINE j to LIF_LINE (j + 1) - 1. */
   char *ring;
   int n_rings;
   size_t slot_bytes, flags_at;
@@ -58,7 +61,7 @@ struct lif_engine {
       *slot; /* [2 max_delay]: slot[t % max_delay + d] is that of step t + d, 0 <= d <= max_delay */
 
   uint8_t *resting; /* [n_blocks] some counter may be above 0 */
-  uint8_t *still;   /* [n_blocks] a step without input changes nothing */
+  uint8_t *still;   /* [n_blocks] lif_shift: a step without input changes nothing */
   uint8_t *barred;  /* [n_blocks] some neuron is removed */
 
   int64_t *touch_ptr; /* [n_blocks + 2] into touch; within a block by first step */
@@ -73,6 +76,16 @@ struct lif_engine {
   struct lif_spikes mine; /* all parts' spikes of the batch */
   int64_t mine_room;
 };
+
+enum { LIF_LINE = LIF_BLOCK / 64 };
+
+static inline uint64_t *lif_lines(const struct lif_engine *s, char *slot) {
+  return (uint64_t *)(void *)(slot + s->flags_at);
+}
+
+static inline size_t lif_flag_bytes(const struct lif_engine *s) {
+  return (size_t)s->n_blocks * (s->params.model ? sizeof(uint64_t) : 1);
+}
 
 static inline lidx lif_block_size(const struct lif_engine *s, lidx block) {
   const lidx left = s->net->n_own - block * LIF_BLOCK;
@@ -99,9 +112,6 @@ struct lif_arrival {
 
 enum { LIF_ADDS = 1, LIF_FORCES = 2 }; /* what the stimuli of a block do at a step */
 
-/* Does the stimulus act at the step? For LIF_REPLAY: on some neuron. */
-bool lif_stimulus_is_on(const struct lif_stimulus *stimulus, int64_t step);
-
 /* The first of `replayed` that is not before (step, neuron). */
 static inline int64_t lif_first_replayed(const struct lif_stimulus *stimulus, int64_t step,
                                          lidx neuron) {
@@ -117,20 +127,44 @@ static inline int64_t lif_first_replayed(const struct lif_stimulus *stimulus, in
   return low;
 }
 
-/* kernels/cpu/lif/integrate.c: the smaller fault stays. */
+/* ---- kernels/cpu/lif/stimuli.c ---- */
+
+/* Does the stimulus act at the step? For LIF_REPLAY: on some neuron. */
+bool lif_stimulus_is_on(const struct lif_stimulus *stimulus, int64_t step);
+
+/* What the stimuli of a block do at a step, steps in ascending order: LIF_ADDS, LIF_FORCES. */
+int lif_stimuli_on(struct lif_engine *s, lidx block, int64_t step);
+
+/* The neurons of the block, but for removed ones, that are made to fire now: part->forced [returned
+ * n], by their positions in the block, each once. */
+lidx lif_find_forced(const struct lif_engine *s, struct lif_part *part,
+                     const struct lif_arrival *a);
+
+/* ---- kernels/cpu/lif/found.c ---- */
+
+/* The smaller fault stays. */
 void lif_cpu_report(const struct lif_engine *s, struct lif_fault *fault,
                     const struct lif_arrival *a, int phase, lidx i, int64_t value);
 
 /* Sums of the slot and its flag to 0. */
 void lif_cpu_clear(struct lif_engine *s, const struct lif_arrival *a);
 
-/* kernels/cpu/lif/model.c: a step of a block of a model; a->n_forced neurons of part->forced fire.
- * LIF_FIRED, LIF_RESTING; false in *whole after a fault. */
-struct lif_model_work *lif_model_work_open(void);
-int lif_model_step(struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a,
-                   bool *whole);
+/* Where the next spikes go; there is room for a block's. */
+uint32_t *lif_cpu_room(struct lif_found *found);
 
-/* kernels/cpu/lif/integrate.c and kernels/cpu/lif/deliver.c: the entries of contract/lif.h. */
+/* The block's spikes, part->fired, go to the end of the list of step k of the batch. */
+void lif_cpu_collect(const struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a,
+                     int k);
+
+/* ---- kernels/cpu/lif/model.c ---- */
+
+/* n steps of a block of a model. */
+struct lif_model_work *lif_model_work_open(const struct lif_model *model);
+void lif_model_block(struct lif_engine *s, struct lif_part *part, lidx block, int n);
+
+/* ---- kernels/cpu/lif/integrate.c and kernels/cpu/lif/deliver.c: the entries of contract/lif.h
+ * ---- */
+
 void lif_cpu_integrate(struct lif_engine *s, int n, struct lif_spikes *mine,
                        struct lif_fault *fault);
 void lif_cpu_deliver(struct lif_engine *s, int n, const struct lif_spikes *all);
