@@ -29,17 +29,6 @@ struct lif_component lif_model_component(const struct lif_model_kind *kind, int 
   return c < kind->n_components ? kind->component[c] : (struct lif_component){"w", "mV"};
 }
 
-double lif_phi1(double x) {
-  return x != 0 ? expm1(x) / x : 1.0;
-}
-
-double lif_phi2(double x) {
-  if (fabs(x) >= 0.125) return (expm1(x) - x) / (x * x);
-  double sum = 1.0;
-  for (int n = 10; n > 2; n--) sum = 1.0 + sum * x / n;
-  return sum / 2.0;
-}
-
 /* ---- what values may be ---- */
 
 struct status lif_steps_of(double ms, double dt_ms, const char *where, const char *key,
