@@ -133,29 +133,34 @@ def make_graph(options, folder):
 # ---- the experiments ----
 
 
-def stand_ins(graph, listed):
-    """For a synthetic graph: neurons in place of those of the list. Driven groups are sensory neurons, the others those that get most from
-    them."""
+def strongest(graph, driven):
+    """Nodes by what they get from these, most first."""
     import numpy as np
 
-    groups, driven = listed["groups"], {name for e in listed["experiments"] for name in e["drive"]}
-    sensory = list(np.flatnonzero(graph.columns["superclass"] == "sensory"))
-    place = {}
-    for body in (body for name in sorted(driven) for body in groups[name]):
-        place.setdefault(body, sensory.pop(0) if sensory else len(place))
-    given = np.isin(graph.source, np.array(list(place.values())))
-    drive = np.bincount(graph.target[given], graph.impulse[given], graph.n_nodes)
-    drive[list(place.values())] = -np.inf
-    strongest = iter(np.argsort(-drive, kind="stable"))
-    rest = [body for name in groups if name not in driven for body in groups[name]]
-    for body in rest + [body for e in listed["experiments"] for body in e.get("silence", []) if body not in groups]:
+    given = np.isin(graph.source, np.array(driven))
+    return np.argsort(-np.bincount(graph.target[given], graph.impulse[given], graph.n_nodes), kind="stable")
+
+
+def stand_ins(graph, listed):
+    """For a synthetic graph: neurons in place of those of the list. Driven groups are sensory neurons, the others those that get most from
+    the neurons that their experiment drives."""
+    groups = listed["groups"]
+    sensory = [i for i, label in enumerate(graph.columns["superclass"]) if label == "sensory"]
+    place, ranking = {}, {}
+    for body in (body for e in listed["experiments"] for name in e["drive"] for body in groups[name]):
         if body not in place:
-            place[body] = next(strongest)
+            place[body] = sensory.pop(0) if sensory else len(place)
+    for e in listed["experiments"]:
+        driven = [place[body] for name in e["drive"] for body in groups[name]]
+        order = ranking.setdefault(tuple(driven), iter(strongest(graph, driven)))
+        for body in (body for name in [e["read"], *e.get("silence", [])] for body in groups.get(name, [name])):
+            if body not in place:
+                place[body] = next(node for node in order if node not in place.values())
     named = {body: str(graph.body_id[node]) for body, node in place.items()}
-    for experiment in listed["experiments"]:
-        experiment["silence"] = [named.get(body, body) for body in experiment.get("silence", [])]
-        experiment.pop("published", None)
-    listed["groups"] = {name: [named[body] for body in ids] for name, ids in groups.items()}
+    for e in listed["experiments"]:
+        e["silence"] = [named.get(body, body) for body in e.get("silence", [])]
+        e.pop("published", None)
+    listed["groups"] = {name: [named[body] for body in ids if body in named] for name, ids in groups.items()}
 
 
 def present(groups, listed, known, absent):
@@ -222,9 +227,10 @@ def plan(graph_path, options, folder):
 def run_all(graph, options, plan_path):
     program = os.environ.get("FASCICLE", "fascicle")
     start = ["mpirun", "-n", str(options.ranks)] if options.ranks > 1 else []
+    threads = ["--threads", options.threads] if options.threads else []
     for experiment in read_json(plan_path)["experiments"]:
         call(*start, program, "simulate", graph, "--config", experiment["config"], "--steps", round(options.ms * 10), "--trials",
-             options.trials, "--output", experiment["run"], "--resume", "auto", "--device", options.device)
+             options.trials, "--output", experiment["run"], "--resume", "auto", "--device", options.device, *threads)
 
 
 def parse():
@@ -246,7 +252,8 @@ def parse():
                         help="the list (conf/shiu_experiments.json)")
     parser.add_argument("--only", metavar="NAME", nargs="+", help="these experiments, such as sugar_100Hz, or all that begin so: JON")
     parser.add_argument("--trials", type=int, default=30), parser.add_argument("--ms", type=float, default=1000)
-    parser.add_argument("--ranks", type=int, default=1), parser.add_argument("--device", default="auto")
+    parser.add_argument("--ranks", type=int, default=1), parser.add_argument("--threads", type=int, help="of a rank")
+    parser.add_argument("--device", default="auto")
     parser.add_argument("--output", metavar="FOLDER", default="shiu-out", help="graph, runs and table (shiu-out)")
     options = parser.parse_args(words)
     options.convert = after

@@ -15,6 +15,9 @@ import numpy as np
 import graph_tools
 from graph_tools import contents, edges_at
 
+sys.path.insert(0, os.path.join(os.environ["SOURCE"], "tests", "reference"))
+from philox import philox, quantiles  # noqa: E402
+
 NAMES = ["L23E", "L23I", "L4E", "L4I", "L5E", "L5I", "L6E", "L6I"]
 FULL = np.array([20683, 5834, 21915, 5479, 4850, 1065, 14395, 2948])
 CHANCE = np.array(
@@ -148,6 +151,10 @@ def check_initial(graph, work):
     fixed = np.isclose(first, -70, atol=1e-3)
     assert fixed.sum() == np.rint(1065 * 0.02), fixed.sum()
     assert np.array_equal(first, again) and not np.array_equal(first[~fixed], second[~fixed])
+    for trial, v in enumerate((first, second)):  # the very numbers: seed 1, entry 0 of the list
+        word = philox(1, (np.arange(len(v)), 0, 0, 2**32 - 1 - trial))[0]
+        mv = 7 + 10 * np.array([quantiles()[i] for i in word >> np.uint64(20)], float) / 2**32  # above rest
+        assert np.allclose(v[~fixed], (-65 + mv * math.exp(-0.1 / 1e5))[~fixed], atol=1e-4)
     drawn = np.concatenate((first[~fixed], second[~fixed]))
     assert abs(drawn.mean() + 58) < 5 * 10 / math.sqrt(len(drawn)) and 0.93 < drawn.std() / 10 < 1.07, (drawn.mean(), drawn.std())
     assert abs(np.corrcoef(first[~fixed], second[~fixed])[0, 1]) < 0.15

@@ -1,5 +1,6 @@
-"""A graph of `fascicle generate --kind microcircuit` and its configuration, in NEST: the same neurons and synapses, synapse by synapse; its
-own random background and initial potentials. Spikes go to a file that jobs/analysis/populations.py reads.
+"""A graph of `fascicle generate --kind microcircuit` and its configuration, in NEST: the same neurons and synapses, synapse by synapse, and
+the same initial potentials (--own-initial: NEST draws them); a Poisson background is drawn by NEST. With constant currents there is nothing
+random then, and the spikes are those of fascicle until rounding has grown. Spikes go to a file that jobs/analysis/populations.py reads.
 
     python microcircuit_nest.py graph.h5 config.json --output nest.h5 [--ms 1000] [--threads 1]     exit code 77 without NEST
 """
@@ -10,6 +11,8 @@ import time
 
 import h5py
 import numpy as np
+
+from philox import philox, quantiles
 
 try:
     import nest
@@ -30,15 +33,23 @@ def read_graph(path):
         return [edges[name][:] for name in names], labels, nodes["type"][:], file.attrs["graph_digest"]
 
 
-def make_neurons(config, labels, code):
+def initial_mv(config, entry, n):
+    """v of each neuron, as the first trial of `fascicle simulate` draws it."""
+    who = config["initial"][entry]
+    word = philox(config["seed"], (np.arange(n), 0, entry, 2**32 - 1))[0] >> np.uint64(20)
+    return who["v_mv"] + who["v_sd_mv"] * np.array(quantiles(), float)[word.astype(int)] / 2**32
+
+
+def make_neurons(config, labels, code, own_initial):
     """All neurons in the order of the graph, with their currents and initial potentials; a Poisson generator for each type."""
     h, neuron = config["dt_ms"], config["neuron"]
     nodes = nest.Create("iaf_psc_exp", len(code), params={key: neuron[ours] for key, ours in KEYS.items()})
     of_type = {name: nodes[np.flatnonzero(labels[code] == name).tolist()] for name in labels if name}
     for entry in config["classes"]:
         of_type[entry["neurons"]["types"][0]].set(I_e=entry["i_e_pa"])
-    for entry in config["initial"]:
-        nodes.set(V_m=nest.random.normal(entry["v_mv"], entry["v_sd_mv"]))
+    for k, entry in enumerate(config["initial"]):
+        v = nest.random.normal(entry["v_mv"], entry["v_sd_mv"]) if own_initial else initial_mv(config, k, len(code)).tolist()
+        nodes.set(V_m=v)
     for entry in config["stimulus"]:
         generator = nest.Create("poisson_generator", params={"rate": entry["rate_hz"]})
         nest.Connect(generator, of_type[entry["neurons"]["types"][0]], syn_spec={"weight": entry["weight_pa"], "delay": h})
@@ -69,6 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graph"), parser.add_argument("config")
     parser.add_argument("--output", required=True), parser.add_argument("--ms", type=float, default=1000)
+    parser.add_argument("--own-initial", action="store_true")
     parser.add_argument("--threads", type=int, default=1), parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with open(options.config) as file:
@@ -78,7 +90,7 @@ def main():
     nest.ResetKernel()
     nest.set(resolution=config["dt_ms"], local_num_threads=options.threads, rng_seed=options.seed)
     begin = time.time()
-    nodes = make_neurons(config, labels, code)
+    nodes = make_neurons(config, labels, code, options.own_initial)
     connect(nodes, edges, config)
     recorder = nest.Create("spike_recorder")
     nest.Connect(nodes, recorder)
