@@ -11,7 +11,7 @@ enum recur_gpu_code { RECUR_GPU_FINE, RECUR_GPU_NO_DEVICE, RECUR_GPU_NO_MEMORY, 
 
 struct recur_gpu_result {
   enum recur_gpu_code code;
-  const char *text; /* of this thread, until its next call here */
+  const char *text; /* constant; NULL where all went well */
 };
 
 /* Whether there is a GPU of that number which this build can use. */

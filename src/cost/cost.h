@@ -93,9 +93,8 @@ struct plan_training {
 struct plan_memory plan_train_memory(const struct backend *backend, const struct plan_graph *graph,
                                      const struct plan_share *share,
                                      const struct plan_training *training);
-/* The same where a GPU computes: what it holds, and what the host does. `backend` is that
- * of the GPU; of a program that was built without CUDA it is reckoned as on a CPU, which
- * is up to a tenth less. */
+/* The same where a GPU computes: what it holds, and what the host does. `backend` is that of the
+ * GPU, also of a program that was built without CUDA. */
 struct plan_memory plan_train_device_memory(const struct backend *backend,
                                             const struct plan_graph *graph,
                                             const struct plan_share *share,

@@ -1,6 +1,7 @@
 /* Counts the bytes of a rank, item by item. Each item says which arrays it stands for; tests hold
  * the sums against measured peaks. */
 #include "kernels/interface/backends.h"
+#include "kernels/interface/gpu_bytes.h"
 #include "contract/lif.h"
 #include "contract/lif_launch.h"
 #include "contract/lif_pace.h"
@@ -108,38 +109,50 @@ static lidx part_of(int64_t total, int parts) {
   return (lidx)((total + parts - 1) / parts);
 }
 
-/* Where the work is done. */
+/* The share's graph in counts. */
+static struct graph graph_of(const struct plan_graph *g, const struct plan_share *s) {
+  const lidx own = (lidx)s->n_own;
+  return (struct graph){.n_global = g->n_nodes,
+                        .n_own = own,
+                        .n_halo = (lidx)s->n_halo,
+                        .near = {.n_rows = own, .n_edges = s->near},
+                        .far = {.n_rows = own, .n_edges = s->far}};
+}
+
+static struct recur_net net_of(const struct plan_graph *g, const struct graph *graph,
+                               const struct plan_training *t) {
+  return (struct recur_net){.graph = graph,
+                            .n_in = part_of(t->n_input, g->parts),
+                            .n_out = part_of(t->n_output, g->parts),
+                            .shape = t->shape,
+                            .mixed = t->mixed,
+                            .want_gradient = true};
+}
+
+/* Where the work is done: a backend that this build leaves out is a GPU's, counted without it. */
 static void add_recurrence(struct plan_memory *m, const struct backend *backend,
                            const struct plan_graph *g, const struct plan_share *s,
                            const struct plan_training *t) {
-  const eidx edges = s->near + s->far;
-  const int64_t n = g->n_nodes, own = s->n_own, halo = s->n_halo;
-  struct graph graph = {.n_global = n, .n_own = (lidx)own, .n_halo = (lidx)halo};
-  graph.near = (struct csr){.n_rows = (lidx)own, .n_edges = s->near};
-  graph.far = (struct csr){.n_rows = (lidx)own, .n_edges = s->far};
-  const struct recur_net net = {.graph = &graph,
-                                .n_in = part_of(t->n_input, g->parts),
-                                .n_out = part_of(t->n_output, g->parts),
-                                .shape = t->shape,
-                                .mixed = t->mixed,
-                                .want_gradient = true};
+  const struct graph graph = graph_of(g, s);
+  const struct recur_net net = net_of(g, &graph, t);
   const struct model_shape model = {.vocabulary = t->vocabulary,
                                     .embedding = t->embedding,
                                     .batch = t->shape.batch,
                                     .steps = t->shape.steps,
-                                    .n_edges = edges,
-                                    .n_own = (lidx)own,
+                                    .n_edges = s->near + s->far,
+                                    .n_own = graph.n_own,
                                     .n_in = net.n_in,
                                     .n_out = net.n_out,
                                     .adds_bias = true};
-  const int64_t k = (int64_t)t->shape.steps * t->shape.microsteps;
+  const int64_t kept = (int64_t)t->shape.steps * t->shape.microsteps + 1;
   const int64_t row = BYTES(float, t->shape.batch);
-  const int64_t states = (k + 1) * own * row, halo_states = (k + 1) * halo * row;
+  const int64_t states = kept * s->n_own * row, halo_states = kept * s->n_halo * row;
   add(m, "saved states, own rows", states);
   add(m, "saved states, halo rows", halo_states);
   add(m, "edges, values, gradients of the recurrence",
-      backend->recur->bytes(&net) - states - halo_states);
-  add(m, "parameters, gradients, moments", backend->model->bytes(&model, true));
+      (backend->recur ? backend->recur->bytes : gpu_recur_bytes)(&net) - states - halo_states);
+  add(m, "parameters, gradients, moments",
+      (backend->model ? backend->model->bytes : gpu_model_bytes)(&model, true));
 }
 
 /* Where the graph is read and checkpoints are written. */
@@ -168,10 +181,9 @@ struct plan_memory plan_train_memory(const struct backend *backend, const struct
 struct plan_memory plan_train_device_memory(const struct backend *backend,
                                             const struct plan_graph *g, const struct plan_share *s,
                                             const struct plan_training *t) {
-  const bool counts = backend->recur && backend->model; /* a program without CUDA does not */
   const int64_t row = BYTES(float, t->shape.batch);
   struct plan_memory m = {0};
-  add_recurrence(&m, counts ? backend : &backend_cpu, g, s, t);
+  add_recurrence(&m, backend, g, s, t);
   add(&m, "rows on their way between parts",
       (g->all ? 1 : 2) * row * s->n_halo + BYTES(lidx, s->n_halo));
   if (t->replicas > 1) add(&m, "sums over replicas", BYTES(float, s->near + s->far));
@@ -180,9 +192,11 @@ struct plan_memory plan_train_device_memory(const struct backend *backend,
 
 struct plan_memory plan_train_host_memory(const struct plan_graph *g, const struct plan_share *s,
                                           const struct plan_training *t) {
+  const struct graph graph = graph_of(g, s);
+  const struct recur_net net = net_of(g, &graph, t);
   struct plan_memory m = {0};
   add_reading(&m, g, s, t);
-  add(&m, "tables on their way to the GPU", 16 * (s->near + s->far) + 16 * (s->n_own + s->n_halo));
+  add(&m, "tables on their way to the GPU", gpu_recur_host_bytes(&net));
   return m;
 }
 

@@ -3,7 +3,7 @@
 #include "kernels/cuda/gpu/bandwidth.h"
 #include "kernels/cuda/gpu/gpu.h"
 #include "kernels/cuda/gpu/start.h"
-#include "kernels/cuda/recur/persist_open.h"
+#include "kernels/cuda/layout/persist.h"
 
 #include <stdlib.h>
 

@@ -40,19 +40,22 @@ __global__ void flip(float *to, const float *from, int64_t rows, int64_t columns
 
 } // namespace
 
-void edge_order_gather(float *to, const float *from, const uint32_t *order, int64_t n) {
+void edge_order_gather(gpu_queue *queue, float *to, const float *from, const uint32_t *order,
+                       int64_t n) {
   if (n == 0) return;
-  gather<<<blocks_for(n), THREADS, 0, gpu_stream()>>>(to, from, order, n);
-  CHECK_CUDA(cudaGetLastError());
+  gather<<<blocks_for(n), THREADS, 0, queue->stream>>>(to, from, order, n);
+  gpu_queue_note(queue, cudaGetLastError());
 }
 
-void edge_order_scatter(float *to, const float *from, const uint32_t *order, int64_t n) {
+void edge_order_scatter(gpu_queue *queue, float *to, const float *from, const uint32_t *order,
+                        int64_t n) {
   if (n == 0) return;
-  scatter<<<blocks_for(n), THREADS, 0, gpu_stream()>>>(to, from, order, n);
-  CHECK_CUDA(cudaGetLastError());
+  scatter<<<blocks_for(n), THREADS, 0, queue->stream>>>(to, from, order, n);
+  gpu_queue_note(queue, cudaGetLastError());
 }
 
-void edge_order_flip(float *to, const float *from, int n, int64_t rows, int64_t columns) {
+void edge_order_flip(gpu_queue *queue, float *to, const float *from, int n, int64_t rows,
+                     int64_t columns) {
   if (rows * columns == 0) return;
   const int64_t down = (columns + TILE - 1) / TILE;
   for (int first = 0; first < n; first += (int)MOST_GRID_Y) {
@@ -60,8 +63,8 @@ void edge_order_flip(float *to, const float *from, int n, int64_t rows, int64_t 
     const dim3 grid((unsigned)((rows + TILE - 1) / TILE),
                     (unsigned)(down < MOST_GRID_Y ? down : MOST_GRID_Y),
                     (unsigned)(left < MOST_GRID_Y ? left : MOST_GRID_Y));
-    flip<<<grid, dim3(TILE, TILE_ROWS), 0, gpu_stream()>>>(
+    flip<<<grid, dim3(TILE, TILE_ROWS), 0, queue->stream>>>(
         to + first * rows * columns, from + first * rows * columns, rows, columns);
-    CHECK_CUDA(cudaGetLastError());
+    gpu_queue_note(queue, cudaGetLastError());
   }
 }

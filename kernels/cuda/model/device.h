@@ -5,6 +5,7 @@
 
 #include "contract/adamw.h"
 #include "kernels/cuda/gpu/gpu.h"
+#include "kernels/cuda/layout/model.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,7 +48,6 @@ void model_device_by_row(const struct model_device *m, int n, const float *by_ti
 void model_device_row_sums(const struct model_device *m, int n, const float *rows, float *sums);
 
 /* *sum += sum of x^2; `parts` has room for MODEL_PARTS doubles. */
-enum { MODEL_PARTS = 512 };
 void model_device_squares(const float *x, int64_t n, double *parts, double *sum);
 void model_device_count_beyond(const float *x, int64_t n, float level, unsigned long long *count);
 

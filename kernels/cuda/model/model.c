@@ -28,15 +28,7 @@ struct model {
   struct model_layout at;
   struct model_device d;
   cublasHandle_t blas;
-  float *array[MODEL_ARRAYS];
-  float *scale, *leak;                  /* c [n_edges]; sigmoid(rho) [n_own] as last loaded */
-  int32_t *token, *target;              /* [T][B] */
-  int32_t *position, *first;            /* positions by token [T B], [V + 1] */
-  float *table, *d_table;               /* [n_in][V] */
-  float *logit, *logit_rows, *out_rows; /* [T][V][B], [V][T B], [n_out][T B] */
-  double *nats, *parts;                 /* [T B], [MODEL_PARTS] */
-  double *sum;                          /* [2] nats, squares: struct model_figures */
-  unsigned long long *count;            /* [1] */
+  struct model_arrays a;
   struct stage stage[STAGES];
   struct figures_kept kept[MODEL_FIGURES_KEPT];
   int64_t steps, noted, read; /* so far */
@@ -49,7 +41,7 @@ static void check_blas_at(const char *file, int line, cublasStatus_t code, const
 #define CHECK_BLAS(call) check_blas_at(__FILE__, __LINE__, (call), #call)
 
 static float *at(const struct model *m, enum model_array which, enum model_block block) {
-  return m->array[which] + m->at.at[block];
+  return m->a.array[which] + m->at.at[block];
 }
 
 /* ---- memory ---- */
@@ -77,22 +69,10 @@ static void close_stages(struct model *m) {
   }
 }
 
-/* Every array of m in device memory, by its shape and layout. */
-static struct gpu_arrays arrays_of(struct model *m, bool want_gradient) {
-  const struct model_shape *s = &m->shape;
-  const int64_t V = s->vocabulary, TB = (int64_t)s->steps * s->batch;
-  struct gpu_arrays list = {0};
-  for (int a = 0; a < (want_gradient ? MODEL_ARRAYS : MODEL_GRADIENT); a++)
-    GPU_ARRAY(&list, m->array[a], m->at.at[MODEL_BLOCKS]);
-  GPU_ARRAY(&list, m->scale, s->n_edges), GPU_ARRAY(&list, m->leak, s->n_own);
-  GPU_ARRAY(&list, m->token, TB), GPU_ARRAY(&list, m->target, TB);
-  GPU_ARRAY(&list, m->table, s->n_in * V), GPU_ARRAY(&list, m->logit, TB * V);
-  GPU_ARRAY(&list, m->nats, TB), GPU_ARRAY(&list, m->parts, MODEL_PARTS);
-  GPU_ARRAY(&list, m->sum, 2), GPU_ARRAY(&list, m->count, 1);
-  GPU_ARRAY(&list, m->logit_rows, TB * V), GPU_ARRAY(&list, m->out_rows, s->n_out * TB);
-  if (!want_gradient) return list;
-  GPU_ARRAY(&list, m->position, TB), GPU_ARRAY(&list, m->first, V + 1);
-  GPU_ARRAY(&list, m->d_table, s->n_in * V);
+static struct arrays arrays_of(struct model_arrays *a, const struct model_shape *s,
+                               bool want_gradient) {
+  struct arrays list = {0};
+  model_list(&list, a, s, want_gradient);
   return list;
 }
 
@@ -104,9 +84,9 @@ static struct status open(const struct model_shape *s, bool want_gradient, int n
   m->d = (struct model_device){s->vocabulary, s->embedding, s->batch, s->steps, s->n_in, s->n_out};
   CHECK_BLAS(cublasCreate(&m->blas));
   CHECK_BLAS(cublasSetStream(m->blas, gpu_stream()));
-  const struct gpu_arrays arrays = arrays_of(m, want_gradient);
+  const struct arrays arrays = arrays_of(&m->a, s, want_gradient);
   gpu_arrays_open(&arrays);
-  model_device_fill(m->scale, s->n_edges, 1);
+  model_device_fill(m->a.scale, s->n_edges, 1);
   open_stages(m);
   return fine();
 }
@@ -116,23 +96,23 @@ static void close(struct model *m) {
   CHECK_CUDA(cudaStreamSynchronize(gpu_stream()));
   CHECK_BLAS(cublasDestroy(m->blas));
   close_stages(m);
-  const struct gpu_arrays arrays = arrays_of(m, true);
+  const struct arrays arrays = arrays_of(&m->a, &m->shape, true);
   gpu_arrays_close(&arrays);
   mem_free(m);
 }
 
 static int64_t bytes(const struct model_shape *s, bool want_gradient) {
-  struct model m = {.shape = *s, .at = model_layout_of(s)};
-  const struct gpu_arrays arrays = arrays_of(&m, want_gradient);
-  return gpu_arrays_bytes(&arrays);
+  struct model_arrays a;
+  const struct arrays arrays = arrays_of(&a, s, want_gradient);
+  return arrays_bytes(&arrays);
 }
 
 static float *array(struct model *m, enum model_array which) {
-  return m->array[which];
+  return m->a.array[which];
 }
 
 static void set_scale(struct model *m, const float *scale) {
-  gpu_put(m->scale, scale, (size_t)m->shape.n_edges * sizeof *scale);
+  gpu_put(m->a.scale, scale, (size_t)m->shape.n_edges * sizeof *scale);
 }
 
 /* ---- to and from the recurrence ---- */
@@ -144,15 +124,16 @@ static void copy(float *to, const float *from, int64_t n) {
 }
 
 static void load_core(struct model *m, float *value, float *leak, float *bias) {
-  model_device_multiply(m->scale, at(m, MODEL_PARAMETERS, MODEL_EDGES), m->shape.n_edges, value);
-  model_device_sigmoid(at(m, MODEL_PARAMETERS, MODEL_LEAK), m->shape.n_own, leak, m->leak);
+  model_device_multiply(m->a.scale, at(m, MODEL_PARAMETERS, MODEL_EDGES), m->shape.n_edges, value);
+  model_device_sigmoid(at(m, MODEL_PARAMETERS, MODEL_LEAK), m->shape.n_own, leak, m->a.leak);
   copy(bias, at(m, MODEL_PARAMETERS, MODEL_BIAS), m->shape.n_own);
 }
 
 static void take_core(struct model *m, const float *d_value, const float *d_leak,
                       const float *d_bias) {
-  model_device_multiply(m->scale, d_value, m->shape.n_edges, at(m, MODEL_GRADIENT, MODEL_EDGES));
-  model_device_sigmoid_gradient(m->leak, d_leak, m->shape.n_own, at(m, MODEL_GRADIENT, MODEL_LEAK));
+  model_device_multiply(m->a.scale, d_value, m->shape.n_edges, at(m, MODEL_GRADIENT, MODEL_EDGES));
+  model_device_sigmoid_gradient(m->a.leak, d_leak, m->shape.n_own,
+                                at(m, MODEL_GRADIENT, MODEL_LEAK));
   copy(at(m, MODEL_GRADIENT, MODEL_BIAS), d_bias, m->shape.n_own);
 }
 
@@ -179,11 +160,11 @@ static void send(void *there, const int32_t *staged, int64_t n) {
 static void table(struct model *m) {
   const int V = m->shape.vocabulary, W = m->shape.embedding, n_in = m->shape.n_in;
   const float *projection = at(m, MODEL_PARAMETERS, MODEL_PROJECTION), one = 1;
-  model_device_table_start(&m->d, projection, m->table);
+  model_device_table_start(&m->d, projection, m->a.table);
   if (n_in == 0) return;
   CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, V, n_in, W, &one,
                          at(m, MODEL_PARAMETERS, MODEL_EMBEDDING), W, projection, W + 1, &one,
-                         m->table, V));
+                         m->a.table, V));
 }
 
 static void drive(struct model *m, const int32_t *token, float *to) {
@@ -192,14 +173,14 @@ static void drive(struct model *m, const int32_t *token, float *to) {
   int32_t *staged = stage->host, *position = staged + 2 * (int64_t)n, *first = position + n;
   CHECK_CUDA(cudaEventSynchronize(stage->sent));
   memcpy(staged, token, (size_t)n * sizeof *staged);
-  send(m->token, staged, n);
-  if (m->position) {
+  send(m->a.token, staged, n);
+  if (m->a.position) {
     sort_positions(token, n, V, position, first);
-    send(m->position, position, n), send(m->first, first, V + 1);
+    send(m->a.position, position, n), send(m->a.first, first, V + 1);
   }
   CHECK_CUDA(cudaEventRecord(stage->sent, gpu_stream()));
   table(m);
-  model_device_drive(&m->d, m->table, m->token, to);
+  model_device_drive(&m->d, m->a.table, m->a.token, to);
 }
 
 /* d_embedding [V][W] = d_table' [V][n_in] projection [n_in][W] */
@@ -207,15 +188,15 @@ static void drive_gradient(struct model *m, const float *d_drive) {
   const int V = m->shape.vocabulary, W = m->shape.embedding, n_in = m->shape.n_in;
   const float *projection = at(m, MODEL_PARAMETERS, MODEL_PROJECTION), one = 1, zero = 0;
   float *d_embedding = at(m, MODEL_GRADIENT, MODEL_EMBEDDING);
-  model_device_drive_gradient(&m->d, d_drive, m->position, m->first,
-                              at(m, MODEL_PARAMETERS, MODEL_EMBEDDING), m->d_table,
+  model_device_drive_gradient(&m->d, d_drive, m->a.position, m->a.first,
+                              at(m, MODEL_PARAMETERS, MODEL_EMBEDDING), m->a.d_table,
                               at(m, MODEL_GRADIENT, MODEL_PROJECTION));
   if (n_in == 0)
     CHECK_CUDA(
         cudaMemsetAsync(d_embedding, 0, (size_t)V * (size_t)W * sizeof *d_embedding, gpu_stream()));
   else
     CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_N, CUBLAS_OP_T, W, V, n_in, &one, projection, W + 1,
-                           m->d_table, V, &zero, d_embedding, W));
+                           m->a.d_table, V, &zero, d_embedding, W));
 }
 
 /* ---- readout ---- */
@@ -224,26 +205,26 @@ static void drive_gradient(struct model *m, const float *d_drive) {
 static void readout(struct model *m, const float *output) {
   const int V = m->shape.vocabulary, n_out = m->shape.n_out, TB = m->shape.steps * m->shape.batch;
   const float one = 1, zero = 0;
-  model_device_by_row(&m->d, n_out, output, m->out_rows);
+  model_device_by_row(&m->d, n_out, output, m->a.out_rows);
   if (n_out > 0)
-    CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_N, CUBLAS_OP_T, TB, V, n_out, &one, m->out_rows, TB,
-                           at(m, MODEL_PARAMETERS, MODEL_READOUT), V, &zero, m->logit_rows, TB));
+    CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_N, CUBLAS_OP_T, TB, V, n_out, &one, m->a.out_rows, TB,
+                           at(m, MODEL_PARAMETERS, MODEL_READOUT), V, &zero, m->a.logit_rows, TB));
   model_device_logits(&m->d,
                       m->shape.adds_bias ? at(m, MODEL_PARAMETERS, MODEL_READOUT_BIAS) : NULL,
-                      n_out > 0 ? m->logit_rows : NULL, m->logit);
+                      n_out > 0 ? m->a.logit_rows : NULL, m->a.logit);
 }
 
 static float *logit(struct model *m) {
-  return m->logit;
+  return m->a.logit;
 }
 
 static void loss(struct model *m, const int32_t *target, double scale) {
   const struct stage *stage = &m->stage[m->steps % STAGES]; /* that of the drive before */
   const int64_t n = (int64_t)m->shape.steps * m->shape.batch;
   memcpy(stage->host + n, target, (size_t)n * sizeof *target);
-  send(m->target, stage->host + n, n);
+  send(m->a.target, stage->host + n, n);
   CHECK_CUDA(cudaEventRecord(stage->sent, gpu_stream()));
-  model_device_loss(&m->d, m->target, scale, m->logit, m->nats, m->sum);
+  model_device_loss(&m->d, m->a.target, scale, m->a.logit, m->a.nats, m->a.sum);
 }
 
 static double value_of(const double *there) {
@@ -253,7 +234,7 @@ static double value_of(const double *there) {
 }
 
 static double nats(struct model *m) {
-  return value_of(m->sum);
+  return value_of(m->a.sum);
 }
 
 /* d_out_t [n_out][B] = readout [n_out][V] d_logit_t [V][B];  d_readout [n_out][V] = sum
@@ -263,38 +244,38 @@ static void readout_gradient(struct model *m, const float *output, float *d_outp
   const int V = m->shape.vocabulary, B = m->shape.batch, n_out = m->shape.n_out,
             TB = m->shape.steps * B;
   const float one = 1, zero = 0;
-  model_device_by_row(&m->d, V, m->logit, m->logit_rows);
-  model_device_row_sums(&m->d, V, m->logit_rows, at(m, MODEL_GRADIENT, MODEL_READOUT_BIAS));
+  model_device_by_row(&m->d, V, m->a.logit, m->a.logit_rows);
+  model_device_row_sums(&m->d, V, m->a.logit_rows, at(m, MODEL_GRADIENT, MODEL_READOUT_BIAS));
   if (n_out == 0) return;
   CHECK_BLAS(cublasSgemmStridedBatched(m->blas, CUBLAS_OP_N, CUBLAS_OP_N, B, n_out, V, &one,
-                                       m->logit, B, (long long)V * B,
+                                       m->a.logit, B, (long long)V * B,
                                        at(m, MODEL_PARAMETERS, MODEL_READOUT), V, 0, &zero,
                                        d_output, B, (long long)n_out * B, m->shape.steps));
-  CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, V, n_out, TB, &one, m->logit_rows, TB,
-                         m->out_rows, TB, &zero, at(m, MODEL_GRADIENT, MODEL_READOUT), V));
+  CHECK_BLAS(cublasSgemm(m->blas, CUBLAS_OP_T, CUBLAS_OP_N, V, n_out, TB, &one, m->a.logit_rows, TB,
+                         m->a.out_rows, TB, &zero, at(m, MODEL_GRADIENT, MODEL_READOUT), V));
 }
 
 /* ---- optimiser and figures ---- */
 
 static void squares_clear(struct model *m) {
-  CHECK_CUDA(cudaMemsetAsync(m->sum + 1, 0, sizeof *m->sum, gpu_stream()));
+  CHECK_CUDA(cudaMemsetAsync(m->a.sum + 1, 0, sizeof *m->a.sum, gpu_stream()));
 }
 
 static void squares_add(struct model *m, int64_t first, int64_t n) {
-  model_device_squares(m->array[MODEL_GRADIENT] + first, n, m->parts, m->sum + 1);
+  model_device_squares(m->a.array[MODEL_GRADIENT] + first, n, m->a.parts, m->a.sum + 1);
 }
 
 static double squares(struct model *m) {
-  return value_of(m->sum + 1);
+  return value_of(m->a.sum + 1);
 }
 
 static void squares_set(struct model *m, double squares_of_all) {
-  gpu_put(m->sum + 1, &squares_of_all, sizeof squares_of_all);
+  gpu_put(m->a.sum + 1, &squares_of_all, sizeof squares_of_all);
 }
 
 static void figures_note(struct model *m) {
   const struct figures_kept *kept = &m->kept[m->noted++ % MODEL_FIGURES_KEPT];
-  CHECK_CUDA(cudaMemcpyAsync(kept->host, m->sum, sizeof *kept->host, cudaMemcpyDeviceToHost,
+  CHECK_CUDA(cudaMemcpyAsync(kept->host, m->a.sum, sizeof *kept->host, cudaMemcpyDeviceToHost,
                              gpu_stream()));
   CHECK_CUDA(cudaEventRecord(kept->there, gpu_stream()));
 }
@@ -307,15 +288,15 @@ static struct model_figures figures(struct model *m) {
 
 static void update(struct model *m, int64_t first, int64_t n, const struct adamw *how) {
   const struct adamw_factors f = adamw_factors_of(how);
-  model_device_adamw(&f, m->sum + 1, n, m->array[MODEL_PARAMETERS] + first,
-                     m->array[MODEL_GRADIENT] + first, m->array[MODEL_MOMENT1] + first,
-                     m->array[MODEL_MOMENT2] + first);
+  model_device_adamw(&f, m->a.sum + 1, n, m->a.array[MODEL_PARAMETERS] + first,
+                     m->a.array[MODEL_GRADIENT] + first, m->a.array[MODEL_MOMENT1] + first,
+                     m->a.array[MODEL_MOMENT2] + first);
 }
 
 static int64_t count_beyond(struct model *m, const float *x, int64_t n, float level) {
   unsigned long long count;
-  model_device_count_beyond(x, n, level, m->count);
-  gpu_get(&count, m->count, sizeof count);
+  model_device_count_beyond(x, n, level, m->a.count);
+  gpu_get(&count, m->a.count, sizeof count);
   return (int64_t)count;
 }
 

@@ -80,6 +80,7 @@ __global__ void give_pair_kernel(int n, const float2 *d_pair, float *d_leak, flo
 /* ---- launching ---- */
 
 struct run_backward {
+  gpu_queue *queue;
   const recur_device *d;
   const recur_walk *walk;
   backward_args args;
@@ -88,12 +89,13 @@ struct run_backward {
     for_tiles<L>(d->batch, [&](columns c) {
       backward_args a = args;
       a.cols = c;
-      launch(backward_kernel<L, INDEX, MIXED>, walk->n_blocks, a, next);
+      launch(queue, backward_kernel<L, INDEX, MIXED>, walk->n_blocks, a, next);
     });
   }
 };
 
-void backward(const recur_device *d, int k, const recur_walk *walk, bool halo, bool next) {
+void backward(gpu_queue *queue, const recur_device *d, int k, const recur_walk *walk, bool halo,
+              bool next) {
   backward_args a = {};
   a.item = walk->item, a.col = columns_of(d, walk, d->out_value),
   a.value = values_of(d, d->out_value);
@@ -103,7 +105,7 @@ void backward(const recur_device *d, int k, const recur_walk *walk, bool halo, b
   const element_args e = next ? element_of(d, k - 1) : element_args{};
   choice c = choice_of(d, walk);
   c.backward = true;
-  with_layout(c, run_backward{d, walk, a, e});
+  with_layout(c, run_backward{queue, d, walk, a, e});
 }
 
 int64_t edge_blocks(int64_t edges) {
@@ -112,29 +114,29 @@ int64_t edge_blocks(int64_t edges) {
 
 } // namespace
 
-void recur_device_take(const recur_device *d) {
+void recur_device_take(gpu_queue *queue, const recur_device *d) {
   if (d->n_out_edges == 0) return;
   const auto kernel = d->lines ? take_kernel<true> : take_kernel<false>;
-  kernel<<<(unsigned)edge_blocks(d->n_out_edges), RECUR_THREADS, 0, gpu_stream()>>>(
+  kernel<<<(unsigned)edge_blocks(d->n_out_edges), RECUR_THREADS, 0, queue->stream>>>(
       d->n_out_edges, d->out_edge, (const int32_t *)d->near_out.col, d->value, d->out_value,
       d->out_gradient);
-  CHECK_CUDA(cudaGetLastError());
+  gpu_queue_note(queue, cudaGetLastError());
 }
 
-void recur_device_give(const recur_device *d) {
+void recur_device_give(gpu_queue *queue, const recur_device *d) {
   const int64_t edges = d->n_near + d->n_far;
-  launch(give_kernel, edge_blocks(edges), edges, d->out_place, (const float *)d->out_gradient,
-         d->d_value);
+  launch(queue, give_kernel, edge_blocks(edges), edges, d->out_place,
+         (const float *)d->out_gradient, d->d_value);
   if (d->n_own == 0) return;
-  give_pair_kernel<<<row_blocks(d), RECUR_THREADS, 0, gpu_stream()>>>(
+  give_pair_kernel<<<row_blocks(d), RECUR_THREADS, 0, queue->stream>>>(
       d->n_own, (const float2 *)d->d_pair, d->d_leak, d->d_bias);
-  CHECK_CUDA(cudaGetLastError());
+  gpu_queue_note(queue, cudaGetLastError());
 }
 
-void recur_device_transposed(const recur_device *d, int k, bool next) {
-  backward(d, k, &d->near_out, false, next);
+void recur_device_transposed(gpu_queue *queue, const recur_device *d, int k, bool next) {
+  backward(queue, d, k, &d->near_out, false, next);
 }
 
-void recur_device_transposed_halo(const recur_device *d, int k) {
-  backward(d, k, &d->far_out, true, false);
+void recur_device_transposed_halo(gpu_queue *queue, const recur_device *d, int k) {
+  backward(queue, d, k, &d->far_out, true, false);
 }

@@ -21,18 +21,19 @@ __global__ void __launch_bounds__(RECUR_THREADS)
 }
 
 struct run_element {
+  gpu_queue *queue;
   const recur_device *d;
   element_args args;
   template <class L, class INDEX, bool MIXED> void run() const {
     for_tiles<L>(d->batch, [&](columns c) {
-      launch(element_kernel<element_layout<L>, MIXED>, (d->n_own + L::GROUPS - 1) / L::GROUPS, args,
-             c, d->n_own);
+      launch(queue, element_kernel<element_layout<L>, MIXED>,
+             (d->n_own + L::GROUPS - 1) / L::GROUPS, args, c, d->n_own);
     });
   }
 };
 
 } // namespace
 
-void recur_device_elementwise(const recur_device *d, int k) {
-  with_layout(choice_of(d, &d->near_in), run_element{d, element_of(d, k)});
+void recur_device_elementwise(gpu_queue *queue, const recur_device *d, int k) {
+  with_layout(choice_of(d, &d->near_in), run_element{queue, d, element_of(d, k)});
 }

@@ -88,13 +88,13 @@ __global__ void values_kernel(int n_rows, const uint32_t *ptr, const uint32_t *p
     put_edge<LINES>(in_value, to + e, LINES ? col[to + e] : 0, value[first + e]);
 }
 
-void copy_values(const recur_device *d, const recur_rows *rows) {
+void copy_values(gpu_queue *queue, const recur_device *d, const recur_rows *rows) {
   if (!rows->ptr || d->n_own == 0) return;
   const int64_t blocks = ((int64_t)d->n_own * COPY_LANES + RECUR_THREADS - 1) / RECUR_THREADS;
   const auto kernel = d->lines ? values_kernel<true> : values_kernel<false>;
-  kernel<<<(unsigned)blocks, RECUR_THREADS, 0, gpu_stream()>>>(
+  kernel<<<(unsigned)blocks, RECUR_THREADS, 0, queue->stream>>>(
       d->n_own, rows->ptr, rows->padded, (const int32_t *)d->near_in.col, d->value, d->in_value);
-  CHECK_CUDA(cudaGetLastError());
+  gpu_queue_note(queue, cudaGetLastError());
 }
 
 __global__ void pair_kernel(int n, const float *leak, const float *bias, float2 *pair) {
@@ -110,6 +110,7 @@ __global__ void round_kernel(int64_t n, const float *x, __half *rounded) {
 /* ---- launching ---- */
 
 struct run_forward {
+  gpu_queue *queue;
   const recur_device *d;
   const recur_walk *walk;
   forward_args args;
@@ -118,7 +119,7 @@ struct run_forward {
     for_tiles<L>(d->batch, [&](columns c) {
       forward_args a = args;
       a.cols = c;
-      launch(forward_kernel<L, INDEX, T>, walk->n_blocks, a);
+      launch(queue, forward_kernel<L, INDEX, T>, walk->n_blocks, a);
     });
   }
 };
@@ -138,23 +139,24 @@ recur_shape_on_device recur_device_shape(int batch, bool mixed, bool small, bool
   return shape;
 }
 
-void recur_device_take_values(const recur_device *d) {
-  copy_values(d, &d->near_rows), copy_values(d, &d->far_rows);
+void recur_device_take_values(gpu_queue *queue, const recur_device *d) {
+  copy_values(queue, d, &d->near_rows), copy_values(queue, d, &d->far_rows);
   if (d->n_own == 0) return;
-  pair_kernel<<<row_blocks(d), RECUR_THREADS, 0, gpu_stream()>>>(d->n_own, d->leak, d->bias,
-                                                                 (float2 *)d->pair);
-  CHECK_CUDA(cudaGetLastError());
+  pair_kernel<<<row_blocks(d), RECUR_THREADS, 0, queue->stream>>>(d->n_own, d->leak, d->bias,
+                                                                  (float2 *)d->pair);
+  gpu_queue_note(queue, cudaGetLastError());
 }
 
-void recur_device_round(const recur_device *d, int k, int first_row, int n_rows) {
+void recur_device_round(gpu_queue *queue, const recur_device *d, int k, int first_row, int n_rows) {
   const int64_t n = (int64_t)n_rows * d->batch, first = (int64_t)first_row * d->batch;
   if (!d->rounded || n == 0) return;
   round_kernel<<<(unsigned)((n + RECUR_THREADS - 1) / RECUR_THREADS), RECUR_THREADS, 0,
-                 gpu_stream()>>>(n, state_at(d, k) + first, rounded_at(d, k) + first);
-  CHECK_CUDA(cudaGetLastError());
+                 queue->stream>>>(n, state_at(d, k) + first, rounded_at(d, k) + first);
+  gpu_queue_note(queue, cudaGetLastError());
 }
 
-void recur_device_forward(const recur_device *d, int k, enum recur_edge_set edges) {
+void recur_device_forward(gpu_queue *queue, const recur_device *d, int k,
+                          enum recur_edge_set edges) {
   const int64_t t = k / d->microsteps, B = d->batch;
   const recur_walk *walk = edges == RECUR_FAR_EDGES ? &d->far_in : &d->near_in;
   forward_args a = {};
@@ -168,5 +170,5 @@ void recur_device_forward(const recur_device *d, int k, enum recur_edge_set edge
   a.output = ends_character(d, k) ? d->output + t * d->n_out * B : NULL;
   a.near_sum = edges == RECUR_ALL_EDGES ? NULL : d->near_sum,
   a.near_only = edges == RECUR_NEAR_EDGES;
-  with_layout(choice_of(d, walk), run_forward{d, walk, a});
+  with_layout(choice_of(d, walk), run_forward{queue, d, walk, a});
 }

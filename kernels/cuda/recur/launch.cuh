@@ -8,16 +8,17 @@
 
 namespace recur_kernels {
 
-template <class... P> void launch(void (*kernel)(P...), int64_t blocks, P... args) {
+template <class... P>
+void launch(gpu_queue *queue, void (*kernel)(P...), int64_t blocks, P... args) {
   if (blocks == 0) return;
   cudaLaunchAttribute early = {};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3((unsigned)blocks), config.blockDim = dim3(RECUR_THREADS);
-  config.stream = gpu_stream();
+  config.stream = queue->stream;
   config.attrs = &early, config.numAttrs = 1;
-  CHECK_CUDA(cudaLaunchKernelEx(&config, kernel, args...));
+  gpu_queue_note(queue, cudaLaunchKernelEx(&config, kernel, args...));
 }
 
 /* What decides about a layout. */

@@ -1,5 +1,6 @@
 /* The persistent window kernels. A slice's two halves of 4 samples take turns: while one half's new
  * states travel to the other multiprocessors, the other half is computed. */
+#include "kernels/cuda/gpu/gpu.h"
 #include "persist_block.cuh"
 
 using namespace persist;
@@ -10,7 +11,7 @@ namespace {
 
 /* The slice's state 0, from the caller's order. */
 __device__ __forceinline__ void load_first(const args &a, float4 *x) {
-  const persist_tables &t = a.p.there;
+  const persist_tables &t = a.p.forward;
   for (int i = threadIdx.x; i < HALVES * places_of(t); i += THREADS) {
     const int half = i / places_of(t), row = t.row_at[i % places_of(t)];
     x[i] = row < 0
@@ -28,7 +29,7 @@ __device__ __forceinline__ float4 next_state(const own_row &r, float4 z, float4 
 }
 
 __device__ __forceinline__ void forward_walkers(const args &a, const room &o, signals &s) {
-  const persist_tables &t = a.p.there;
+  const persist_tables &t = a.p.forward;
   const int thread = threadIdx.x, lane = thread % LANES, B = a.d.batch;
   const int warp = block_of_slice(t) * WALKERS + thread / LANES,
             own_place = block_of_slice(t) * t.rows + thread;
@@ -70,7 +71,7 @@ __device__ __forceinline__ void forward_walkers(const args &a, const room &o, si
 __global__ void __launch_bounds__(THREADS, 1) forward_kernel(const __grid_constant__ args a) {
   extern __shared__ float4 memory[];
   __shared__ signals s;
-  const persist_tables &t = a.p.there;
+  const persist_tables &t = a.p.forward;
   const room o = rooms(memory, t, 0);
   fill_rooms(a, t, o), load_first(a, o.x), signals_init(s);
   engine_sees();
@@ -108,16 +109,17 @@ __device__ __forceinline__ own_arrays own_arrays_at(float4 *at, int rows) {
 /* A half row of s_k; `first`: where it stands in the window for k = 1, half 0. */
 __device__ __forceinline__ const float *saved(const args &a, int k, int half, int row,
                                               const float *first) {
-  const int64_t places = places_of(a.p.there);
+  const int64_t places = places_of(a.p.forward);
   if (k > 0 && k < a.d.steps * a.d.microsteps)
     return first + (k - 1) * places * a.d.batch + half * places * HALF;
-  return (k == 0 ? a.d.states : a.p.last) + (int64_t)row * a.d.batch + first_column(a.p.back, half);
+  return (k == 0 ? a.d.states : a.p.last) + (int64_t)row * a.d.batch +
+         first_column(a.p.backward, half);
 }
 
 /* Own row of s_k on its way to shared memory. */
 __device__ __forceinline__ void fetch_state(const args &a, const own_row &r, const own_arrays &own,
                                             int k, int half) {
-  const int rows = a.p.back.rows;
+  const int rows = a.p.backward.rows;
   copy_row_begin(own.state + ((k & 1) * HALVES + half) * rows + threadIdx.x,
                  saved(a, k, half, r.row, r.saved));
 }
@@ -126,9 +128,9 @@ __device__ __forceinline__ void fetch_state(const args &a, const own_row &r, con
 __device__ __forceinline__ void fetch_output(const args &a, const own_row &r, const own_arrays &own,
                                              int t, int half) {
   if (r.out >= 0)
-    copy_row_begin(own.d_output + half * a.p.back.rows + threadIdx.x,
+    copy_row_begin(own.d_output + half * a.p.backward.rows + threadIdx.x,
                    a.d.d_output + ((int64_t)t * a.d.n_out + r.out) * a.d.batch +
-                       first_column(a.p.back, half));
+                       first_column(a.p.backward, half));
 }
 
 /* p_k of a row whose leak is too small to win it back from two states. Rare:
@@ -140,14 +142,14 @@ __device__ __noinline__ float4 proposal_again(const args &a, const own_row &r, i
   col += (int64_t)rows.padded[r.row] - rows.ptr[r.row];
 #pragma unroll 8
   for (uint32_t e = rows.ptr[r.row]; e < rows.ptr[r.row + 1]; e++) {
-    const float *first =
-        a.p.window + row_at(a, a.p.there, slice_of_block(a.p.back), 0, 0, a.p.there.place[col[e]]);
+    const float *first = a.p.window + row_at(a, a.p.forward, slice_of_block(a.p.backward), 0, 0,
+                                             a.p.forward.place[col[e]]);
     add_product(z, a.d.value[e], *(const float4 *)saved(a, k, half, col[e], first));
   }
   if (r.in >= 0)
     z = z + *(const float4 *)(a.d.drive +
                               ((int64_t)(k / a.d.microsteps) * a.d.n_in + r.in) * a.d.batch +
-                              first_column(a.p.back, half));
+                              first_column(a.p.backward, half));
   return make_float4(tanhf(z.x + r.bias), tanhf(z.y + r.bias), tanhf(z.z + r.bias),
                      tanhf(z.w + r.bias));
 }
@@ -156,7 +158,7 @@ __device__ __noinline__ float4 proposal_again(const args &a, const own_row &r, i
  * Microstep m of character t. */
 __device__ __forceinline__ void element(const args &a, const own_row &r, const own_arrays &own,
                                         int k, int t, int m, int half, float4 g) {
-  const int rows = a.p.back.rows, at = half * rows + threadIdx.x, both = HALVES * rows;
+  const int rows = a.p.backward.rows, at = half * rows + threadIdx.x, both = HALVES * rows;
   const float4 s = own.state[(k & 1) * both + at], after = own.state[(~k & 1) * both + at];
   const float keep = 1 - r.leak, back = 1 / r.leak;
   if (r.out >= 0 && m == a.d.microsteps - 1) g = g + own.d_output[at];
@@ -167,8 +169,8 @@ __device__ __forceinline__ void element(const args &a, const own_row &r, const o
                                    fmaxf(0, 1 - p.z * p.z), fmaxf(0, 1 - p.w * p.w));
   const float4 q = make_float4(g.x * r.leak * slope.x, g.y * r.leak * slope.y,
                                g.z * r.leak * slope.z, g.w * r.leak * slope.w);
-  *(float4 *)(a.p.q + row_at(a, a.p.back, slice_of_block(a.p.back), k & 1, half,
-                             block_of_slice(a.p.back) * rows + threadIdx.x)) = q;
+  *(float4 *)(a.p.q + row_at(a, a.p.backward, slice_of_block(a.p.backward), k & 1, half,
+                             block_of_slice(a.p.backward) * rows + threadIdx.x)) = q;
   const float2 sums = own.sums[threadIdx.x];
   const float4 toward = make_float4(p.x - s.x, p.y - s.y, p.z - s.z, p.w - s.w);
   own.sums[threadIdx.x] = make_float2(sums.x + sum_of(q), sums.y + inner(g, toward));
@@ -178,13 +180,13 @@ __device__ __forceinline__ void element(const args &a, const own_row &r, const o
   own.d_drive[at] = d;
   if (m == 0)
     *(float4 *)(a.d.d_drive + ((int64_t)t * a.d.n_in + r.in) * a.d.batch +
-                first_column(a.p.back, half)) = d;
+                first_column(a.p.backward, half)) = d;
 }
 
 /* q of the last microstep; needs no walk. */
 __device__ __forceinline__ void begin_backward(const args &a, const room &o,
                                                const own_arrays &own) {
-  if (threadIdx.x >= a.p.back.rows) return;
+  if (threadIdx.x >= a.p.backward.rows) return;
   const own_row &r = o.own[threadIdx.x];
   if (r.row < 0) return;
   const int K = a.d.steps * a.d.microsteps, t = a.d.steps - 1, m = a.d.microsteps - 1;
@@ -198,7 +200,7 @@ __device__ __forceinline__ void begin_backward(const args &a, const room &o,
 
 __device__ __forceinline__ void give_sums(const args &a, const own_arrays &own,
                                           const edges<true> &e) {
-  const persist_tables &t = a.p.back;
+  const persist_tables &t = a.p.backward;
   const int64_t warp = (int64_t)blockIdx.x * WALKERS + threadIdx.x / LANES;
   float *to = a.p.gradient + warp * SLOTS * LANES + threadIdx.x % LANES;
 #pragma unroll
@@ -209,7 +211,7 @@ __device__ __forceinline__ void give_sums(const args &a, const own_arrays &own,
 
 __device__ __forceinline__ void backward_walkers(const args &a, const room &o,
                                                  const own_arrays &own, signals &s) {
-  const persist_tables &t = a.p.back;
+  const persist_tables &t = a.p.backward;
   const int lane = threadIdx.x % LANES, warp = block_of_slice(t) * WALKERS + threadIdx.x / LANES;
   begin_backward(a, o, own);
   written(s, 0), written(s, 1);
@@ -254,7 +256,7 @@ __device__ __forceinline__ void backward_walkers(const args &a, const room &o,
 __global__ void __launch_bounds__(THREADS, 1) backward_kernel(const __grid_constant__ args a) {
   extern __shared__ float4 memory[];
   __shared__ signals s;
-  const persist_tables &t = a.p.back;
+  const persist_tables &t = a.p.backward;
   const int rest = rows_of_own_arrays(t.rows), K = a.d.steps * a.d.microsteps;
   const room o = rooms(memory, t, rest);
   const own_arrays own = own_arrays_at(o.rest, t.rows);
@@ -276,14 +278,14 @@ __global__ void __launch_bounds__(THREADS, 1) backward_kernel(const __grid_const
 __global__ void sum_slices(const __grid_constant__ args a, int64_t n_slots, int n_places) {
   const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n_slots) {
-    const uint32_t edge = a.p.back.edge[i];
+    const uint32_t edge = a.p.backward.edge[i];
     if (edge == PERSIST_NO_EDGE) return;
     float sum = 0;
     for (int s = 0; s < a.p.slices; s++) sum += a.p.gradient[s * n_slots + i];
     a.d.d_value[edge] = sum;
     return;
   }
-  const int at = (int)(i - n_slots), row = at < n_places ? a.p.back.row_at[at] : -1;
+  const int at = (int)(i - n_slots), row = at < n_places ? a.p.backward.row_at[at] : -1;
   if (row < 0) return;
   float2 sum = make_float2(0, 0);
   for (int s = 0; s < a.p.slices; s++) {
@@ -296,11 +298,11 @@ __global__ void sum_slices(const __grid_constant__ args a, int64_t n_slots, int 
 /* ---- launching ---- */
 
 int64_t forward_room(const persist_device *p) {
-  return bytes_of_rooms(p->there, 0);
+  return bytes_of_rooms(p->forward, 0);
 }
 
 int64_t backward_room(const persist_device *p) {
-  return bytes_of_rooms(p->back, rows_of_own_arrays(p->back.rows));
+  return bytes_of_rooms(p->backward, rows_of_own_arrays(p->backward.rows));
 }
 
 /* All blocks at a time, in clusters. */
@@ -343,16 +345,17 @@ bool fits(void (*kernel)(args), int64_t room, int blocks) {
 } // namespace
 
 bool persist_resident(const persist_device *p) {
-  return fits(forward_kernel, forward_room(p), p->slices * p->there.blocks) &&
-         (!p->back.blocks || fits(backward_kernel, backward_room(p), p->slices * p->back.blocks));
+  return fits(forward_kernel, forward_room(p), p->slices * p->forward.blocks) &&
+         (!p->backward.blocks ||
+          fits(backward_kernel, backward_room(p), p->slices * p->backward.blocks));
 }
 
 void persist_forward(const recur_device *d, const persist_device *p) {
-  launch(forward_kernel, p->there.blocks, forward_room(p), args{*d, *p});
+  launch(forward_kernel, p->forward.blocks, forward_room(p), args{*d, *p});
 }
 
 void persist_backward(const recur_device *d, const persist_device *p) {
-  const persist_tables *t = &p->back;
+  const persist_tables *t = &p->backward;
   launch(backward_kernel, t->blocks, backward_room(p), args{*d, *p});
   const int64_t n_slots = (int64_t)t->blocks * WALKERS * SLOTS * LANES;
   const int n_places = t->blocks * t->rows;

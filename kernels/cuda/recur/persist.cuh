@@ -160,19 +160,19 @@ __device__ __forceinline__ ends_of_warp load_ends(const uint4 *ends, int warp) {
   return {{e.x, e.y}, e.z, (int)e.w};
 }
 
-/* The edges of a lane: places of three a word, weights, and (backward) gradients. */
+/* The edges of a lane: places, three in 32 bits, weights, and (backward) gradients. */
 template <bool BACK> struct edges {
-  uint32_t three[WORDS];
+  uint32_t packed[WORDS];
   float weight[SLOTS], gradient[BACK ? SLOTS : 1];
 };
 
 template <bool BACK>
 __device__ __forceinline__ void load_edges(edges<BACK> &e, const persist_tables &t,
                                            int warp_of_slice, int lane, const float *value) {
-  const uint32_t *three = t.three + (int64_t)warp_of_slice * WORDS * LANES + lane,
+  const uint32_t *packed = t.packed + (int64_t)warp_of_slice * WORDS * LANES + lane,
                  *edge = t.edge + (int64_t)warp_of_slice * SLOTS * LANES + lane;
 #pragma unroll
-  for (int i = 0; i < WORDS; i++) e.three[i] = three[i * LANES];
+  for (int i = 0; i < WORDS; i++) e.packed[i] = packed[i * LANES];
 #pragma unroll
   for (int i = 0; i < SLOTS; i++) {
     const uint32_t at = edge[i * LANES];
@@ -185,12 +185,12 @@ __device__ __forceinline__ void load_edges(edges<BACK> &e, const persist_tables 
  * on their way while the turn before is added up; the word is hidden so that nothing made from
  * it is kept in registers. */
 template <int SLOT>
-__device__ __forceinline__ float4 load_end(uint32_t x, uint32_t in_row, uint32_t &three) {
+__device__ __forceinline__ float4 load_end(uint32_t x, uint32_t in_row, uint32_t &packed) {
   constexpr int TO = 7, BITS = PERSIST_BITS, SHIFT = SLOT % 3 * BITS; /* 8 classes of 16 bytes */
   constexpr uint32_t MASK = ((1u << BITS) - 1) << TO;
-  asm volatile("" : "+r"(three));
+  asm volatile("" : "+r"(packed));
   const uint32_t at =
-      ((SHIFT < TO ? three << (TO - SHIFT) : three >> (SHIFT - TO)) & MASK) | in_row;
+      ((SHIFT < TO ? packed << (TO - SHIFT) : packed >> (SHIFT - TO)) & MASK) | in_row;
   float4 a;
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                : "=f"(a.x), "=f"(a.y), "=f"(a.z), "=f"(a.w)
@@ -209,8 +209,8 @@ struct steps {
 
 template <bool BACK, int TURN> __device__ __forceinline__ void load_turn(edges<BACK> &e, steps &s) {
   if constexpr (TURN < TURNS) {
-    s.a[TURN % 2] = load_end<2 * TURN>(s.from, s.in_row, e.three[2 * TURN / 3]);
-    s.b[TURN % 2] = load_end<2 * TURN + 1>(s.from, s.in_row, e.three[(2 * TURN + 1) / 3]);
+    s.a[TURN % 2] = load_end<2 * TURN>(s.from, s.in_row, e.packed[2 * TURN / 3]);
+    s.b[TURN % 2] = load_end<2 * TURN + 1>(s.from, s.in_row, e.packed[(2 * TURN + 1) / 3]);
   }
 }
 

@@ -51,7 +51,7 @@ struct own_row {
 __device__ __forceinline__ own_row find_row(const args &a, const persist_tables &t, int at) {
   own_row r = {NULL, t.row_at[block_of_slice(t) * t.rows + at], -1, -1, 1, 0};
   if (r.row < 0) return r;
-  r.saved = a.p.window + row_at(a, a.p.there, slice_of_block(t), 0, 0, a.p.there.place[r.row]);
+  r.saved = a.p.window + row_at(a, a.p.forward, slice_of_block(t), 0, 0, a.p.forward.place[r.row]);
   r.in = a.d.in_slot[r.row], r.out = a.d.out_slot[r.row];
   r.leak = a.d.leak[r.row], r.bias = a.d.bias[r.row];
   return r;

@@ -1,17 +1,19 @@
 /* The recurrence on one GPU: what struct recur_backend promises, by the kernels of
  * kernels/cuda/recur/forward.cu and kernels/cuda/recur/backward.cu. A window is captured once in a
  * CUDA graph and replayed. */
-#include "kernels/cuda/gpu/gpu.h"
-#include "core/mem.h"
 #include "contract/recurrence.h"
+#include "core/mem.h"
 #include "device.h"
-#include "persist_open.h"
-#include "tables.h"
+#include "kernels/cuda/gpu/arrays.h"
+#include "kernels/cuda/gpu/gpu.h"
+#include "kernels/cuda/layout/tables.h"
+#include "persist.h"
 
 struct recur {
   struct recur_device d;
-  bool want_gradient, persistent;
-  struct persist_device persist;           /* where `persistent`: whole windows go this way */
+  struct recur_sizes sizes;
+  struct gpu_queue queue;
+  struct persist_device persist;           /* where sizes.persistent: whole windows */
   cudaGraphExec_t forward, backward;       /* NULL until first used */
   cudaGraphExec_t split[RECUR_DIRECTIONS]; /* passes over a split window, messages included */
   int split_made[RECUR_DIRECTIONS];        /* how many were made step by step */
@@ -19,106 +21,82 @@ struct recur {
 
 /* ---- memory ---- */
 
-struct sizes { /* in elements */
-  int64_t own, edges, own_floats, states, in_floats, out_floats;
-};
-
-static struct sizes sizes_of(const struct recur_net *net) {
-  const struct graph *g = net->graph;
-  const int64_t B = net->shape.batch, T = net->shape.steps, K = T * net->shape.microsteps;
-  return (struct sizes){.own = g->n_own,
-                        .edges = g->near.n_edges + g->far.n_edges,
-                        .own_floats = g->n_own * B,
-                        .states =
-                            (net->want_gradient ? K + 1 : 2) * ((int64_t)g->n_own + g->n_halo) * B,
-                        .in_floats = T * net->n_in * B,
-                        .out_floats = T * net->n_out * B};
-}
-
 static int64_t bytes(const struct recur_net *net) {
-  const struct graph *g = net->graph;
-  struct sizes n = sizes_of(net);
-  if (persist_bytes(net) > 0) n.states = n.own_floats;
-  const int64_t index = (int64_t)g->n_own + g->n_halo <= RECUR_NARROW ? 2 : 4, word = sizeof(float);
-  const int64_t items = (int64_t)sizeof(struct recur_item) * (2 * n.own + n.edges / 64);
-  const int64_t padded = n.edges + n.own * (RECUR_PAD - 1) / 2, half = sizeof(uint16_t);
-  const int64_t line = recur_tables_shape(net).lines ? word : 0;
-  int64_t sum = padded * (index + word + line) + n.edges * word + n.own * 8 * word + items +
-                persist_bytes(net);
-  if (net->mixed) sum += 2 * ((int64_t)g->n_own + g->n_halo) * net->shape.batch * half;
-  sum += (n.states + n.in_floats + n.out_floats + (g->n_halo > 0 ? n.own_floats : 0)) * word;
-  if (!net->want_gradient) return sum;
-  sum += padded * (index + 3 * word + line) + 2 * n.edges * word + n.own * 4 * word + items;
-  sum += (n.in_floats + n.out_floats + n.own_floats + (int64_t)g->n_halo * net->shape.batch) * word;
-  return sum + 2 * n.own_floats * (net->mixed ? half : word);
+  const bool persistent = persist_serves(net);
+  return recur_expected_bytes(net, persistent) +
+         (persistent ? persist_expected_bytes(net, gpu_processors()) : 0);
 }
 
-static void arrays_to_device(struct recur_device *d, const struct recur_net *net, bool persistent) {
-  const struct sizes n = sizes_of(net);
-  const int words = d->lines ? 2 : 1;
-  d->value = GPU_ZERO(float, n.edges), d->in_value = GPU_ZERO(float, words * d->n_in_edges);
-  d->leak = GPU_ZERO(float, n.own), d->bias = GPU_ZERO(float, n.own);
-  d->pair = GPU_ZERO(float, 2 * n.own);
-  d->drive = GPU_ZERO(float, n.in_floats), d->output = GPU_ZERO(float, n.out_floats);
-  d->states = GPU_ZERO(float, persistent ? n.own_floats : n.states);
-  if (d->n_halo > 0) d->near_sum = GPU_ZERO(float, n.own_floats);
-  if (net->mixed) d->rounded = GPU_ZERO(uint16_t, 2 * ((int64_t)d->n_own + d->n_halo) * d->batch);
-  if (!net->want_gradient) return;
-  d->d_value = GPU_ZERO(float, n.edges);
-  d->d_leak = GPU_ZERO(float, n.own), d->d_bias = GPU_ZERO(float, n.own);
-  d->d_pair = GPU_ZERO(float, 2 * n.own);
-  d->d_drive = GPU_ZERO(float, n.in_floats), d->d_output = GPU_ZERO(float, n.out_floats);
-  d->d_state = GPU_ZERO(float, n.own_floats + (int64_t)d->n_halo * d->batch);
-  if (persistent) return;
-  d->out_value = GPU_ZERO(float, words * d->n_out_edges);
-  d->out_gradient = GPU_ZERO(float, d->n_out_edges);
-  d->q = gpu_zero(2 * n.own_floats, net->mixed ? sizeof(uint16_t) : sizeof(float));
+static void tables_to_device(struct recur *r, const struct recur_net *net,
+                             enum recur_direction direction) {
+  struct arrays from = {0}, to = {0};
+  const struct recur_shape_on_device shape = recur_shape_of(&r->d, net->mixed);
+  struct recur_device host = r->d;
+  ASSERT(shape.lines == r->d.lines);
+  if (!recur_make_tables(&host, &r->sizes, net, direction, shape, gpu_processors()))
+    DIE(EXIT_RUNTIME, "out of memory: the tables of %lld edges",
+        (long long)(r->d.n_near + r->d.n_far));
+  r->d = host; /* for its counts */
+  recur_list_tables(&from, &host, &r->sizes, direction);
+  recur_list_tables(&to, &r->d, &r->sizes, direction);
+  gpu_arrays_copy(&to, &from);
+  recur_share_columns(&r->d);
+  arrays_close(&from);
+}
+
+/* Everything that is held, but for the persistent window. */
+static struct arrays arrays_of(struct recur *r) {
+  struct arrays list = {0};
+  recur_list_tables(&list, &r->d, &r->sizes, RECUR_FORWARD);
+  recur_list_tables(&list, &r->d, &r->sizes, RECUR_BACKWARD);
+  recur_list_window(&list, &r->d, &r->sizes);
+  return list;
+}
+
+static struct status check_edges(const struct graph *g) {
+  const eidx edges = g->near.n_edges + g->far.n_edges;
+  const int64_t places = recur_places(edges, 2 * (int64_t)g->n_own + g->n_halo);
+  if (places <= RECUR_MOST_EDGES) return fine();
+  return failure(
+      EXIT_RUNTIME,
+      "--device cuda: %lld edges on one GPU, at most about %u; use more ranks with --parts",
+      (long long)edges, RECUR_MOST_EDGES);
 }
 
 static struct status open(const struct recur_net *net, int n_threads, struct recur **state) {
   (void)n_threads;
-  const struct graph *g = net->graph;
-  const int64_t places =
-      recur_places(g->near.n_edges + g->far.n_edges, 2 * (int64_t)g->n_own + g->n_halo);
-  if (places > RECUR_MOST_EDGES)
-    return failure(
-        EXIT_RUNTIME,
-        "--device cuda: %lld edges on one GPU, at most about %u; use more ranks with --parts",
-        (long long)(g->near.n_edges + g->far.n_edges), RECUR_MOST_EDGES);
+  TRY(check_edges(net->graph));
   struct recur *r = NEW_ZERO(struct recur, 1);
-  r->want_gradient = net->want_gradient;
-  r->d = (struct recur_device){.batch = net->shape.batch,
-                               .microsteps = net->shape.microsteps,
-                               .steps = net->shape.steps,
-                               .n_own = g->n_own,
-                               .n_halo = g->n_halo,
-                               .n_in = net->n_in,
-                               .n_out = net->n_out,
-                               .n_near = g->near.n_edges,
-                               .n_far = g->far.n_edges,
-                               .all_states = net->want_gradient};
-  recur_tables_make(&r->d, net);
-  r->persistent = persist_open(net, &r->persist);
-  arrays_to_device(&r->d, net, r->persistent);
+  struct arrays window = {0};
+  r->queue.stream = gpu_stream();
+  recur_set_counts(&r->d, &r->sizes, net);
+  tables_to_device(r, net, RECUR_FORWARD);
+  if (net->want_gradient) tables_to_device(r, net, RECUR_BACKWARD);
+  r->sizes.persistent = persist_open(net, &r->d, &r->persist);
+  recur_list_window(&window, &r->d, &r->sizes);
+  gpu_arrays_open(&window);
   *state = r;
   return fine();
 }
 
 static void close(struct recur *r) {
-  struct recur_device *d = &r->d;
+  const struct arrays arrays = arrays_of(r);
   if (r->forward) CHECK_CUDA(cudaGraphExecDestroy(r->forward));
   if (r->backward) CHECK_CUDA(cudaGraphExecDestroy(r->backward));
   for (int direction = 0; direction < RECUR_DIRECTIONS; direction++)
     if (r->split[direction]) CHECK_CUDA(cudaGraphExecDestroy(r->split[direction]));
-  recur_tables_free(d), persist_close(&r->persist);
-  gpu_free(d->value), gpu_free(d->in_value), gpu_free(d->d_value);
-  gpu_free(d->out_value), gpu_free(d->out_gradient);
-  gpu_free(d->leak), gpu_free(d->bias), gpu_free(d->d_leak), gpu_free(d->d_bias);
-  gpu_free(d->pair), gpu_free(d->d_pair);
-  gpu_free(d->drive), gpu_free(d->d_drive), gpu_free(d->output), gpu_free(d->d_output);
-  gpu_free(d->states), gpu_free(d->near_sum), gpu_free(d->d_state);
-  gpu_free(d->rounded), gpu_free(d->q);
+  gpu_arrays_close(&arrays);
+  persist_close(&r->d, &r->persist);
   mem_free(r);
+}
+
+/* An error of what an entry has queued is fatal. */
+static void check(const struct recur *r) {
+  gpu_check_at(__FILE__, __LINE__, r->queue.error, "a kernel of the recurrence");
+}
+
+static int last_state(const struct recur *r) {
+  return r->d.steps * r->d.microsteps;
 }
 
 /* ---- where things stand ---- */
@@ -169,12 +147,14 @@ static float *d_state(struct recur *r) {
 
 static float *state(struct recur *r, int k) {
   const int64_t rows = (int64_t)r->d.n_own + r->d.n_halo;
-  if (r->persistent) return k == 0 ? r->d.states : r->persist.last;
+  ASSERT(k >= 0 && k <= last_state(r));
+  ASSERT(!r->sizes.persistent || k == 0 || k == last_state(r));
+  if (r->sizes.persistent) return k == 0 ? r->d.states : r->persist.last;
   return r->d.states + (r->d.all_states ? k : k % 2) * rows * r->d.batch;
 }
 
 static void carry(struct recur *r) {
-  const float *last = state(r, r->d.steps * r->d.microsteps);
+  const float *last = state(r, last_state(r));
   const size_t size = (size_t)r->d.n_own * (size_t)r->d.batch * sizeof *last;
   if (last != state(r, 0) && size > 0)
     CHECK_CUDA(cudaMemcpyAsync(state(r, 0), last, size, cudaMemcpyDeviceToDevice, gpu_stream()));
@@ -183,33 +163,45 @@ static void carry(struct recur *r) {
 /* ---- microstep by microstep ---- */
 
 static void forward_begin(struct recur *r) {
-  recur_queue_values(&r->d);
+  recur_queue_values(&r->queue, &r->d);
+  check(r);
 }
 
 static void forward_near(struct recur *r, int k) {
-  recur_device_forward(&r->d, k, RECUR_NEAR_EDGES);
+  ASSERT(k >= 0 && k < last_state(r) && !r->sizes.persistent);
+  recur_device_forward(&r->queue, &r->d, k, RECUR_NEAR_EDGES);
+  check(r);
 }
 
 static void forward_far(struct recur *r, int k) {
-  recur_device_round(&r->d, k, r->d.n_own, r->d.n_halo);
-  recur_device_forward(&r->d, k, RECUR_FAR_EDGES);
+  ASSERT(k >= 0 && k < last_state(r) && !r->sizes.persistent);
+  recur_device_round(&r->queue, &r->d, k, r->d.n_own, r->d.n_halo);
+  recur_device_forward(&r->queue, &r->d, k, RECUR_FAR_EDGES);
+  check(r);
 }
 
 static void backward_begin(struct recur *r) {
-  recur_queue_start(&r->d);
+  ASSERT(r->sizes.want_gradient);
+  recur_queue_start(&r->queue, &r->d);
+  check(r);
 }
 
 static void backward_far(struct recur *r, int k) {
-  recur_device_elementwise(&r->d, k);
-  recur_device_transposed_halo(&r->d, k);
+  ASSERT(k >= 0 && k < last_state(r) && r->sizes.want_gradient);
+  recur_device_elementwise(&r->queue, &r->d, k);
+  recur_device_transposed_halo(&r->queue, &r->d, k);
+  check(r);
 }
 
 static void backward_near(struct recur *r, int k) {
-  recur_device_transposed(&r->d, k, false);
+  ASSERT(k >= 0 && k < last_state(r) && r->sizes.want_gradient);
+  recur_device_transposed(&r->queue, &r->d, k, false);
+  check(r);
 }
 
 static void backward_end(struct recur *r) {
-  recur_device_give(&r->d);
+  recur_device_give(&r->queue, &r->d);
+  check(r);
 }
 
 /* ---- a split window, recorded ---- */
@@ -234,17 +226,19 @@ static void recorded(struct recur *r, enum recur_direction direction) {
 /* ---- the whole window ---- */
 
 static void queue_forward(struct recur *r) {
-  if (r->persistent)
+  if (r->sizes.persistent)
     persist_forward(&r->d, &r->persist);
   else
-    recur_queue_forward(&r->d);
+    recur_queue_forward(&r->queue, &r->d);
+  check(r);
 }
 
 static void queue_backward(struct recur *r) {
-  if (r->persistent)
+  if (r->sizes.persistent)
     persist_backward(&r->d, &r->persist);
   else
-    recur_queue_backward(&r->d);
+    recur_queue_backward(&r->queue, &r->d);
+  check(r);
 }
 
 static void window(struct recur *r, cudaGraphExec_t *graph, void (*queue)(struct recur *)) {
@@ -257,10 +251,12 @@ static void window(struct recur *r, cudaGraphExec_t *graph, void (*queue)(struct
 }
 
 static void window_forward(struct recur *r) {
+  ASSERT(r->d.n_halo == 0);
   window(r, &r->forward, queue_forward);
 }
 
 static void window_backward(struct recur *r) {
+  ASSERT(r->d.n_halo == 0 && r->sizes.want_gradient);
   window(r, &r->backward, queue_backward);
 }
 

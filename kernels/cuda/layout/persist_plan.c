@@ -12,6 +12,7 @@ enum {
   SLOTS = PERSIST_SLOTS
 };
 enum { OF_CLASS = LANES / CLASSES, ROUND = PERSIST_ROUND };
+enum { ENDS_BYTES = 4 * sizeof(uint32_t) };
 
 /* What the end of a stretch costs each lane, and one more piece, in slots;
  * tried out on random graphs. */
@@ -38,7 +39,7 @@ static struct sized *longest_first(lidx n, const eidx *ptr) {
 }
 
 /* The block of each row: longest row first, each to the block that has fewest edges and room. */
-static void deal(lidx n, const eidx *ptr, const struct persist_plan *p, int *block) {
+static void assign_blocks(lidx n, const eidx *ptr, const struct persist_tables *p, int *block) {
   struct sized *row = longest_first(n, ptr);
   eidx *load = NEW_ZERO(eidx, p->blocks);
   int *held = NEW_ZERO(int, p->blocks);
@@ -55,7 +56,7 @@ static void deal(lidx n, const eidx *ptr, const struct persist_plan *p, int *blo
  * class that its readers have met least, of those that its block has free: so a reader's runs
  * become about equally long. */
 static void choose_places(lidx n, const struct persist_edges *readers, const int *block,
-                          struct persist_plan *p) {
+                          struct persist_tables *p) {
   struct sized *row = longest_first(n, readers->ptr);
   int *met = NEW_ZERO(int, (int64_t)n *CLASSES), *free = NEW(int, p->blocks *CLASSES);
   for (int b = 0; b < p->blocks; b++)
@@ -98,7 +99,7 @@ struct block {
   int (*at)[CLASSES]; /* [n_stretches + 1] the pieces of each stretch */
 };
 
-static void by_class(const struct persist_plan *p, int b, const struct persist_edges *walk,
+static void by_class(const struct persist_tables *p, int b, const struct persist_edges *walk,
                      struct block *s) {
   const eidx *ptr = walk->ptr;
   const lidx *row_at = p->row_at + b * p->rows;
@@ -125,7 +126,7 @@ static int piece_order(const void *a, const void *b) {
   return (x->first > y->first) - (x->first < y->first);
 }
 
-static void whole_runs(const struct persist_plan *p, struct block *s) {
+static void whole_runs(const struct persist_tables *p, struct block *s) {
   for (int c = 0; c < CLASSES; c++) {
     s->n_pieces[c] = 0;
     for (int i = 0; i < p->rows; i++) {
@@ -192,16 +193,21 @@ struct sum { /* put down at `at` by a lane that walked a piece of row */
 };
 
 struct layout {
-  struct persist_plan *plan;
+  struct persist_tables *plan;
   const struct block *source;
   int block, stretches;
   struct sum *sum; /* every one put down */
   int n_sums;
 };
 
+/* The four words of a warp. */
+static uint32_t *ends_of(const struct persist_tables *t, int block, int warp) {
+  return (uint32_t *)t->ends + ((int64_t)block * WALKERS + warp) * 4;
+}
+
 /* Turns [from, to) of `stretch` become the turns `turn` .. of a warp. */
 static void place_stretch(struct layout *l, int stretch, int from, int to, int warp, int turn) {
-  struct persist_plan *p = l->plan;
+  struct persist_tables *p = l->plan;
   const int64_t warp_of_all = (int64_t)l->block * WALKERS + warp;
   const int64_t row_of_slots = warp_of_all * SLOTS, row_of_words = warp_of_all * PERSIST_WORDS;
   for (int lane = 0; lane < LANES; lane++) {
@@ -211,7 +217,7 @@ static void place_stretch(struct layout *l, int stretch, int from, int to, int w
     if (from * 2 >= piece->n) continue;
     for (int e = from * 2; e < to * 2 && e < piece->n; e++) {
       const int slot = (turn - from) * 2 + e, at = piece->first + e;
-      p->three[(row_of_words + slot / 3) * LANES + lane] |=
+      p->packed[(row_of_words + slot / 3) * LANES + lane] |=
           (uint32_t)(l->source->place[at] / CLASSES) << slot % 3 * PERSIST_BITS;
       p->edge[(row_of_slots + slot) * LANES + lane] = l->source->edge[at];
     }
@@ -219,7 +225,7 @@ static void place_stretch(struct layout *l, int stretch, int from, int to, int w
     p->lane_row[((int64_t)l->block * p->stretches + l->stretches) * LANES + lane] =
         (uint8_t)piece->row;
   }
-  uint32_t *ends = p->ends + ((int64_t)l->block * WALKERS + warp) * 4;
+  uint32_t *ends = ends_of(p, l->block, warp);
   const int last = turn + to - from - 1;
   ends[last / 32] |= 1u << (last % 32);
   ends[3] = (uint32_t)last + 1;
@@ -232,7 +238,7 @@ static void place_all(struct layout *l) {
   int stretch = 0, from = 0;
   for (int w = 0, done = 0; w < WALKERS; w++) {
     const int until = (int)((int64_t)total * (w + 1) / WALKERS), begin = done;
-    l->plan->ends[((int64_t)l->block * WALKERS + w) * 4 + 2] = (uint32_t)l->stretches;
+    ends_of(l->plan, l->block, w)[2] = (uint32_t)l->stretches;
     while (done < until && stretch < n) {
       const int left = l->source->length[stretch] - from;
       const int take = left < until - done ? left : until - done;
@@ -275,7 +281,7 @@ static int count_rounds(const struct layout *l, int rows, uint16_t *first) {
 }
 
 static void list_sums(const struct layout *l) {
-  const struct persist_plan *p = l->plan;
+  const struct persist_tables *p = l->plan;
   const uint16_t *first = p->first + (int64_t)l->block * (p->rows + 1);
   uint16_t *piece = p->piece + (int64_t)l->block * p->rounds * ROUND;
   for (int i = 0; i < p->rounds * ROUND; i++) piece[i] = (uint16_t)(p->stretches * LANES);
@@ -287,7 +293,7 @@ static void list_sums(const struct layout *l) {
 
 /* ---- all blocks ---- */
 
-static void block_init(struct block *s, const struct persist_plan *p, int b, const eidx *ptr) {
+static void block_init(struct block *s, const struct persist_tables *p, int b, const eidx *ptr) {
   *s = (struct block){.start = NEW_ZERO(int, p->rows *CLASSES + 1)};
   for (int i = 0; i < p->rows; i++) {
     const lidx row = p->row_at[b * p->rows + i];
@@ -304,20 +310,38 @@ static void block_free(struct block *s) {
   for (int c = 0; c < CLASSES; c++) mem_free(s->piece[c]);
 }
 
-static void take_arrays(struct persist_plan *p) {
-  const int64_t warps = (int64_t)p->blocks * WALKERS,
-                sums = (int64_t)p->blocks * p->stretches * LANES;
-  p->three = NEW_ZERO(uint32_t, warps * PERSIST_WORDS * LANES),
-  p->edge = NEW(uint32_t, warps * SLOTS * LANES);
-  memset(p->edge, 0xff, (size_t)warps * SLOTS * LANES * sizeof *p->edge);
-  p->ends = NEW_ZERO(uint32_t, warps * 4);
-  p->lane_row = NEW_ZERO(uint8_t, sums);
-  p->first = NEW_ZERO(uint16_t, (int64_t)p->blocks * (p->rows + 1));
+/* The three steps in which their sizes become known. */
+static void list_places(struct arrays *list, struct persist_tables *t, lidx n) {
+  ARRAY(list, t->row_at, (int64_t)t->blocks * t->rows), ARRAY(list, t->place, n);
+}
+
+static void list_edges(struct arrays *list, struct persist_tables *t) {
+  const int64_t warps = (int64_t)t->blocks * WALKERS;
+  ARRAY_ZERO(list, t->packed, warps * PERSIST_WORDS * LANES);
+  ARRAY(list, t->edge, warps * SLOTS * LANES);
+  arrays_add(list, &t->ends, warps, ENDS_BYTES, true);
+  ARRAY_ZERO(list, t->lane_row, (int64_t)t->blocks * t->stretches * LANES);
+  ARRAY_ZERO(list, t->first, (int64_t)t->blocks * (t->rows + 1));
+}
+
+static void list_sums_of_rows(struct arrays *list, struct persist_tables *t) {
+  ARRAY(list, t->piece, (int64_t)t->blocks * t->rounds * ROUND);
+}
+
+void persist_list_tables(struct arrays *list, struct persist_tables *t, lidx n) {
+  list_places(list, t, n), list_edges(list, t), list_sums_of_rows(list, t);
+}
+
+static void open_edges(struct persist_tables *t) {
+  struct arrays list = {0};
+  list_edges(&list, t);
+  arrays_open(&list);
+  memset(t->edge, 0xff, (size_t)t->blocks * WALKERS * SLOTS * LANES * sizeof *t->edge);
 }
 
 /* The pieces of all blocks to lanes; then, once it is known how many rounds there
  * are, the lists of sums. */
-static void lay_out(struct persist_plan *p, const struct block *s) {
+static void lay_out(struct persist_tables *p, const struct block *s) {
   struct layout *l = NEW_ZERO(struct layout, p->blocks);
   for (int b = 0; b < p->blocks; b++) {
     l[b] = (struct layout){.plan = p, .source = &s[b], .block = b};
@@ -326,7 +350,9 @@ static void lay_out(struct persist_plan *p, const struct block *s) {
     const int rounds = count_rounds(&l[b], p->rows, p->first + (int64_t)b * (p->rows + 1));
     p->rounds = rounds > p->rounds ? rounds : p->rounds;
   }
-  p->piece = NEW(uint16_t, (int64_t)p->blocks * p->rounds * ROUND);
+  struct arrays list = {0};
+  list_sums_of_rows(&list, p);
+  arrays_open(&list);
   for (int b = 0; b < p->blocks; b++) list_sums(&l[b]), mem_free(l[b].sum);
   mem_free(l);
 }
@@ -337,12 +363,14 @@ int persist_rows(lidx n, int blocks) {
 }
 
 bool persist_plan(lidx n, const struct persist_edges *walk, const struct persist_edges *readers,
-                  int blocks, struct persist_plan *p) {
-  *p = (struct persist_plan){.blocks = blocks, .rows = persist_rows(n, blocks)};
+                  int blocks, struct persist_tables *p) {
+  *p = (struct persist_tables){.blocks = blocks, .rows = persist_rows(n, blocks)};
   if (n == 0 || p->rows == 0) return false;
-  p->row_at = NEW(lidx, blocks * p->rows), p->place = NEW(lidx, n);
+  struct arrays list = {0};
+  list_places(&list, p, n);
+  arrays_open(&list);
   int *block = NEW(int, n);
-  deal(n, walk->ptr, p, block), choose_places(n, readers, block, p);
+  assign_blocks(n, walk->ptr, p, block), choose_places(n, readers, block, p);
   mem_free(block);
   struct block *s = NEW(struct block, blocks);
   bool fits = true;
@@ -355,17 +383,11 @@ bool persist_plan(lidx n, const struct persist_edges *walk, const struct persist
     fits = fits && (s[b].turns + WALKERS - 1) / WALKERS <= SLOTS / 2;
   }
   if (fits) {
-    take_arrays(p);
+    open_edges(p);
     lay_out(p, s);
   }
   for (int b = 0; b < blocks; b++) block_free(&s[b]);
   mem_free(s);
-  if (!fits) persist_plan_free(p);
+  if (!fits) arrays_close(&list);
   return fits;
-}
-
-void persist_plan_free(struct persist_plan *p) {
-  mem_free(p->row_at), mem_free(p->place), mem_free(p->three), mem_free(p->edge), mem_free(p->ends);
-  mem_free(p->lane_row), mem_free(p->first), mem_free(p->piece);
-  *p = (struct persist_plan){0};
 }

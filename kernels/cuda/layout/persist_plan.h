@@ -11,10 +11,15 @@
  * stand in the 32 lanes of a stretch; a warp walks its stretches one after another, and at the end
  * of each every lane puts down the sum of its piece. Whoever finishes a row adds the sums of its
  * pieces in the order given here. */
-#ifndef FASCICLE_RECUR_PERSIST_PLAN_H
-#define FASCICLE_RECUR_PERSIST_PLAN_H
+#ifndef FASCICLE_LAYOUT_PERSIST_PLAN_H
+#define FASCICLE_LAYOUT_PERSIST_PLAN_H
 
+#include "core/arrays.h"
 #include "core/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum {
   PERSIST_WALKERS = 7,                     /* warps of a block that walk edges */
@@ -28,22 +33,28 @@ enum {
 };
 #define PERSIST_NO_EDGE UINT32_MAX
 
-struct persist_plan {
+struct uint4; /* CUDA's: four uint32_t, aligned to 16 bytes */
+
+/* On the host as persist_plan makes them, then the same on the device. */
+struct persist_tables {
   int blocks, rows; /* places are block * rows + 0 .. rows - 1 */
   int stretches;    /* of the block that has most */
-  lidx *row_at;     /* [blocks][rows] the row at a place, -1 for none */
-  lidx *place;      /* [n] of a row */
+  int rounds;       /* of the block that has most: a row's sums are read eight at a time */
+  int32_t *row_at;  /* [blocks][rows] the row at a place, -1 for none */
+  int32_t *place;   /* [n] of a row */
   uint32_t
-      *three;     /* [blocks][walkers][words][lanes] place / classes of three edges, 10 bits each */
+      *packed;    /* [blocks][walkers][words][lanes] place / classes of three edges, 10 bits each */
   uint32_t *edge; /* [blocks][walkers][slots][lanes] position of an edge, or PERSIST_NO_EDGE */
-  uint32_t *ends; /* [blocks][walkers][4] turns that end a stretch, two words of bits; first
-                     stretch; turns */
-  uint8_t *lane_row; /* [blocks][stretches][lanes] row, counted in its block, of a lane's piece */
-  int rounds;        /* of the block that has most: a row's sums are read eight at a time */
-  uint16_t *first;   /* [blocks][rows + 1] rounds of each row */
-  uint16_t *piece;   /* [blocks][rounds][8] where a row's sums lie: stretch * lanes + lane, or
-                        stretches *   lanes, a zero */
+  struct uint4 *ends; /* [blocks][walkers] turns that end a stretch, two words of bits; first
+                         stretch; turns */
+  uint8_t *lane_row;  /* [blocks][stretches][lanes] row, counted in its block, of a lane's piece */
+  uint16_t *first;    /* [blocks][rows + 1] rounds of each row */
+  uint16_t *piece;    /* [blocks][rounds][8] where a row's sums lie: stretch * lanes + lane, or
+                         stretches * lanes, a zero */
 };
+
+/* All arrays, for n rows, by the counts that stand there. */
+void persist_list_tables(struct arrays *list, struct persist_tables *t, lidx n);
 
 /* Rows of edges: those of row i are ptr[i] .. ptr[i + 1] - 1. edge: their positions, NULL for as
  * they come.
@@ -58,9 +69,12 @@ struct persist_edges {
 int persist_rows(lidx n, int blocks);
 
 /* Rows 0 .. n - 1 for `blocks` multiprocessors: `walk` has the edges of each row, `readers` the
- * same edges by their other end. False, and nothing to free, where they do not fit. */
+ * same edges by their other end. False, and nothing is held, where they do not fit; else the host
+ * arrays are released by arrays_close(persist_list_tables). Running out of memory is fatal. */
 bool persist_plan(lidx n, const struct persist_edges *walk, const struct persist_edges *readers,
-                  int blocks, struct persist_plan *plan);
-void persist_plan_free(struct persist_plan *plan);
+                  int blocks, struct persist_tables *t);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
