@@ -67,7 +67,21 @@ def is_authors(path):
     return AUTHORS in parquet.ParquetFile(path).schema_arrow.names
 
 
-def plain(path, folder):
+def parquet_as_text(path, to):
+    """A table of neurons or transmitters."""
+    try:
+        from pyarrow import csv, parquet
+    except ImportError:
+        raise Unreadable(f"{path}: Parquet needs the Python package pyarrow (python3 -m pip install pyarrow)") from None
+    file = parquet.ParquetFile(path)
+    with csv.CSVWriter(to + ".tmp", file.schema_arrow) as writer:
+        for batch in file.iter_batches():
+            writer.write(batch)
+    os.replace(to + ".tmp", to)
+    return to
+
+
+def plain(path, folder, edges=False):
     """The file as `convert` reads it: unpacked, Parquet as text."""
     if not os.path.exists(path):
         raise Unreadable(f"{path}: no such file")
@@ -80,6 +94,8 @@ def plain(path, folder):
             shutil.copyfileobj(packed, file, 1 << 20)
         os.replace(unpacked + ".tmp", unpacked)
         return unpacked
+    if name.endswith((".parquet", ".pq")) and not edges:
+        return parquet_as_text(path, os.path.join(folder, os.path.splitext(name)[0] + ".csv"))
     if name.endswith((".parquet", ".pq")):
         columns = ["--columns", f"pre=Presynaptic_ID,post=Postsynaptic_ID,weight={AUTHORS}"] if is_authors(path) else []
         prefix = os.path.join(folder, os.path.splitext(name)[0])
@@ -100,7 +116,7 @@ def signs(options, folder):
 
 
 def convert_words(options, folder):
-    words = ["--edges", plain(options.edges, folder)]
+    words = ["--edges", plain(options.edges, folder, edges=True)]
     authors = is_authors(options.edges)
     if options.nodes:
         nodes = plain(options.nodes, folder)

@@ -82,6 +82,8 @@ static struct status check_microcircuit(struct request *r) {
   if (r->nodes >= 0 || r->edges >= 0 || r->shuffle_of || r->model || r->delays || r->types)
     return failure(EXIT_USAGE, "--kind microcircuit: its numbers are published; leave --nodes, "
                                "--edges, --model, --delays, --types and --shuffle-of out");
+  if (r->config_output && !strcmp(r->config_output, r->output))
+    return failure(EXIT_USAGE, "--config-output %s: it is also the --output", r->config_output);
   if (isnan(r->scale)) r->scale = 1;
   if (isnan(r->k_scale)) r->k_scale = r->scale;
   if (!(r->k_scale > 0 && r->k_scale <= 10))
@@ -221,6 +223,13 @@ static double seconds_of(const json_t *facts, const char *what) {
   return json_real_value(json_object_get(json_object_get(facts, "seconds"), what));
 }
 
+/* What a configuration must say of the weights. */
+static void add_weight(const struct request *r, json_t *facts) {
+  struct microcircuit m;
+  if (is_microcircuit(r) && !microcircuit_init(r->scale, r->k_scale, 0, &m).code)
+    json_object_set_new(facts, "weight_pa", json_real(m.weight_pa));
+}
+
 static void print_facts(const struct request *r, const struct connectome *g, const json_t *facts) {
   const double inhibitory = (double)json_integer_value(json_object_get(facts, "inhibitory_edges"));
   printf("%s: %lld neurons, %lld edges, %.1f %% inhibitory\n", r->output, (long long)g->n_nodes,
@@ -228,6 +237,9 @@ static void print_facts(const struct request *r, const struct connectome *g, con
   print_degrees("in", json_object_get(facts, "in_degree"));
   print_degrees("out", json_object_get(facts, "out_degree"));
   if (r->shuffle_of) shuffled_print(facts);
+  if (is_microcircuit(r))
+    printf("weights: one count is %.9g pA (weight_pa of a configuration)\n",
+           json_real_value(json_object_get(facts, "weight_pa")));
   if (g->row_of_node) printf("order: %s, %d parts\n", g->order_method, g->n_blocks);
   printf("seconds: made %.1f, ordered %.1f, written %.1f; peak %.2f GB\n",
          seconds_of(facts, "made"), seconds_of(facts, "ordered"), seconds_of(facts, "written"),
@@ -235,7 +247,7 @@ static void print_facts(const struct request *r, const struct connectome *g, con
 }
 
 static void report(const struct request *r, const struct connectome *g, json_t *facts) {
-  add_facts(r, g, facts);
+  add_facts(r, g, facts), add_weight(r, facts);
   if (r->as_json)
     json_print(facts);
   else

@@ -231,6 +231,7 @@ with tempfile.TemporaryDirectory() as work:
     out = ["--output", at("no.h5")]
     assert "--scale 1e-05" in generate("--scale", "0.00001", *out, code=2, n=2)
     assert "--degree-scale" in generate("--degree-scale", -1, *out, code=2)
+    assert "also the --output" in generate("--scale", 0.02, "--config-output", at("no.h5"), *out, code=2)
     assert "--nodes" in generate("--nodes", 5, *out, code=2)
     assert "--kind microcircuit" in graph_tools.run("generate", "--scale", 0.1, "--nodes", 5, "--edges", 4, *out, code=2)
     assert not os.path.exists(at("no.h5"))

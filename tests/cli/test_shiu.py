@@ -115,6 +115,12 @@ def check_authors(work):
     shiu("--edges", f"{work}/Connectivity.parquet", "--nodes", f"{work}/Completeness.csv", "--trials", 1, "--ms", 50, "--only", "sugar_50Hz",
          "--output", f"{work}/authors")
     assert impulses(f"{work}/authors/graph.h5") == {p[:2]: p[2] for p in pairs}
+    nodes = {"root_id": [a, b, sugar, mn9], "nt_type": ["ACH", "GABA", "ACH", "SER"]}
+    parquet.write_table(pyarrow.table(nodes), f"{work}/nodes.parquet")
+    parquet.write_table(pyarrow.table({"pre_root_id": [sugar, b, a], "post_root_id": [mn9, a, mn9], "syn_count": [50, 5, 4]}), f"{work}/flat.parquet")
+    words = ["--nodes", f"{work}/nodes.parquet", "--transmitters", f"{work}/nodes.parquet", "--trials", 1, "--ms", 50, "--only", "sugar_50Hz"]
+    shiu("--edges", f"{work}/flat.parquet", *words, "--output", f"{work}/flat")
+    assert impulses(f"{work}/flat/graph.h5") == {(sugar, mn9): 50, (b, a): -5}
 
 
 def check_types(work):
