@@ -269,26 +269,32 @@ void lif_own_nodes(const struct lif_run *run, const struct lif_batch *batch, nod
 
 /* ---- faults ---- */
 
+/* Whether a pending sum is one that a later step would report. */
+static bool is_pending_fault(const struct lif_model *model, int64_t sum) {
+  return model ? sum <= -LIF_MOST_ARRIVALS || sum >= LIF_MOST_ARRIVALS : !fits(sum);
+}
+
 static struct lif_fault own_pending(const struct lif_run *run) {
   const struct lif_net *net = run->setup.net;
+  const struct lif_model *model = run->setup.params.model;
+  const int64_t n = lif_model_rings(model) * (int64_t)net->n_own;
   struct lif_fault least = {.step = LIF_NO_FAULT};
   struct lif_state state;
-  lif_state_init(net, NULL, &state);
+  lif_state_init(net, model, &state);
   lif_read(run, &state);
-  for (lidx i = 0; i < net->n_own; i++)
+  for (int64_t i = 0; i < n; i++)
     for (int d = 0; d < net->max_delay; d++) {
-      const int64_t sum = state.ring[(int64_t)i * net->max_delay + d];
-      if (!fits(sum))
-        least =
-            lif_fault_smaller(least, (struct lif_fault){run->step + d, LIF_INPUT, net->id[i], sum});
+      const int64_t sum = state.ring[i * net->max_delay + d];
+      if (is_pending_fault(model, sum))
+        least = lif_fault_smaller(
+            least, (struct lif_fault){run->step + d, LIF_INPUT, net->id[i % net->n_own], sum});
     }
   lif_state_free(&state);
   return least;
 }
 
 void lif_final_check(const struct lif_run *run, const struct comm *comm, struct lif_fault *fault) {
-  const bool may_leave = run->setup.net->wide && !run->setup.params.model;
-  *fault = may_leave ? own_pending(run) : (struct lif_fault){.step = LIF_NO_FAULT};
+  *fault = run->setup.net->wide ? own_pending(run) : (struct lif_fault){.step = LIF_NO_FAULT};
   struct lif_fault *all = NEW(struct lif_fault, comm->size);
   comm_gather(comm, fault, sizeof *fault, all);
   for (int r = 0; r < comm->size; r++) *fault = lif_fault_smaller(*fault, all[r]);

@@ -88,8 +88,9 @@ void lif_own_nodes(const struct lif_run *run, const struct lif_batch *batch, nod
 /* A component (0: the potential) of n own rows, after the last step made. Local. */
 void lif_values(const struct lif_run *run, int component, lidx n, const lidx *row, int64_t *value);
 
-/* After the last step of the whole run: sums that are due later must fit int32 too. The smallest
- * (step due, node) of all ranks, or step = LIF_NO_FAULT. */
+/* After the last step of the whole run: sums that are due later must fit int32 too, or be below
+ * LIF_MOST_ARRIVALS with a model, where they are held in 64 bits. The smallest (step due, node) of
+ * all ranks, or step = LIF_NO_FAULT. */
 void lif_final_check(const struct lif_run *run, const struct comm *comm, struct lif_fault *fault);
 
 /* The error line of a fault: EXIT_RUNTIME with step, phase, neuron (`body` names it as the user
