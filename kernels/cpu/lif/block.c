@@ -1,7 +1,6 @@
-/* Vectorised loops of the shift model and of Poisson events over one block of neurons. */
+/* Vectorised loops of the shift model over one block of neurons. */
 #include "block.h"
 #include "core/clones.h"
-#include "core/rng.h"
 
 /* V = V - (V >> k); returns whether some V changed: each shift moves towards
  * 0 and none moves back. */
@@ -122,33 +121,4 @@ VECTOR_CLONES bool block_narrow(const int64_t *restrict sum, lidx n, int32_t *re
     bad |= ((uint64_t)sum[i] + 0x80000000u) >> 32;
   }
   return bad == 0;
-}
-
-enum { GROUP = 256 };
-
-/* hit [n] = 0 or 1 for the draws with counter words low and high. */
-VECTOR_CLONES static void draw_group(const struct block_poisson *draw, lidx n,
-                                     const uint32_t *restrict low, const uint32_t *restrict high,
-                                     uint8_t *restrict hit) {
-  const uint64_t seed = draw->seed, limit = draw->limit;
-  const uint32_t step = draw->step, trial = draw->trial;
-  for (lidx i = 0; i < n; i++) {
-    const struct rng_block r = rng_draw(seed, low[i], step, high[i], trial);
-    hit[i] = ((((uint64_t)r.v[0] << 32) | r.v[1]) >> 11) < limit;
-  }
-}
-
-void block_poisson(const struct block_poisson *draw, lidx n, const lidx *neuron, lidx base,
-                   const nodeid *id, int64_t *sum) {
-  uint32_t low[GROUP], high[GROUP];
-  uint8_t hit[GROUP];
-  for (lidx at = 0; at < n; at += GROUP) {
-    const lidx m = n - at < GROUP ? n - at : GROUP;
-    for (lidx i = 0; i < m; i++) {
-      const uint64_t node = (uint64_t)id[neuron[at + i]];
-      low[i] = (uint32_t)node, high[i] = draw->index | (uint32_t)(node >> 32) << 16;
-    }
-    draw_group(draw, m, low, high, hit);
-    for (lidx i = 0; i < m; i++) sum[neuron[at + i] - base] += hit[i] ? draw->value : 0;
-  }
 }

@@ -36,14 +36,4 @@ bool block_overflows(const int32_t *v, const uint16_t *counter, const int32_t *i
 /* input = sum; false when one does not fit. */
 bool block_narrow(const int64_t *sum, lidx n, int32_t *input);
 
-/* Poisson events: sum[neuron[i] - base] += value where a 53-bit uniform of (seed; id, step, index,
- * trial) is below `limit` = probability x 2^53, rounded up. */
-struct block_poisson {
-  uint64_t seed, limit;
-  uint32_t step, index, trial;
-  int32_t value;
-};
-void block_poisson(const struct block_poisson *draw, lidx n, const lidx *neuron, lidx base,
-                   const nodeid *id, int64_t *sum);
-
 #endif

@@ -1,4 +1,5 @@
 /* Steps of a batch, block by block: a block goes through all of them while it is in cache. */
+#include "draw.h"
 #include "state.h"
 #include "core/mem.h"
 
@@ -13,30 +14,53 @@ static bool fits(int64_t x) {
 
 /* ---- stimuli ---- */
 
-static void add_poisson(const struct lif_engine *s, const struct lif_stimulus *stimulus,
-                        const struct lif_touch *touch, const struct lif_arrival *a, int64_t *sum) {
-  const struct block_poisson draw = {.seed = s->seed,
-                                     .limit = (uint64_t)ceil(stimulus->probability * 0x1p53),
-                                     .step = (uint32_t)a->step,
-                                     .index = (uint32_t)stimulus->index,
-                                     .trial = s->trial,
-                                     .value = stimulus->value};
-  block_poisson(&draw, touch->to - touch->from, stimulus->neuron + touch->from,
-                a->block * LIF_BLOCK, s->net->id, sum);
+/* part->sum = what arrives, exactly. */
+static void sum_arrivals(const struct lif_engine *s, struct lif_part *part,
+                         const struct lif_arrival *a) {
+  const lidx base = a->block * LIF_BLOCK;
+  const int64_t *wide = (const int64_t *)(const void *)a->slot + base;
+  const int32_t *narrow = (const int32_t *)(const void *)a->slot + base;
+  for (lidx i = 0; i < a->n; i++)
+    part->sum[i] = !a->arrives ? 0 : s->net->wide ? wide[i] : narrow[i];
 }
 
-/* Sums += currents and Poisson events. */
-static void add_stimuli(const struct lif_engine *s, const struct lif_arrival *a, int64_t *sum) {
-  const lidx base = a->block * LIF_BLOCK;
+/* part->sum, begun by the first that adds to it. */
+static int64_t *begun(const struct lif_engine *s, struct lif_part *part, struct lif_arrival *a) {
+  if (!a->summed) sum_arrivals(s, part, a);
+  a->summed = true;
+  return part->sum;
+}
+
+static void add_poisson(const struct lif_engine *s, struct lif_part *part, struct lif_arrival *a,
+                        const struct lif_stimulus *stimulus, const struct lif_touch *touch) {
+  const struct lif_draw draw = lif_draw_of(stimulus, s->seed, a->step, s->trial,
+                                           (uint64_t)ceil(stimulus->probability * 0x1p53));
+  struct lif_hits hits;
+  lif_draw(&draw, touch->to - touch->from, stimulus->neuron + touch->from, s->net->id, &hits);
+  if (hits.n == 0) return;
+  int64_t *sum = begun(s, part, a);
+  for (lidx i = 0; i < hits.n; i++) sum[hits.row[i] - a->block * LIF_BLOCK] += stimulus->value;
+}
+
+static void add_current(const struct lif_engine *s, struct lif_part *part, struct lif_arrival *a,
+                        const struct lif_stimulus *stimulus, const struct lif_touch *touch) {
+  int64_t *sum = begun(s, part, a);
+  for (lidx i = touch->from; i < touch->to; i++)
+    sum[stimulus->neuron[i] - a->block * LIF_BLOCK] += stimulus->value;
+}
+
+/* Currents and Poisson events onto part->sum; without any, the block's step is one of those that
+ * have no stimulus. */
+static void add_stimuli(const struct lif_engine *s, struct lif_part *part, struct lif_arrival *a) {
   for (int64_t k = s->touch_now[a->block]; k < s->touch_ptr[a->block + 1]; k++) {
     const struct lif_touch *touch = &s->touch[k];
     const struct lif_stimulus *stimulus = &s->stimulus[touch->stimulus];
     if (stimulus->first_step > a->step) break;
     if (!lif_stimulus_is_on(stimulus, a->step)) continue;
-    if (stimulus->kind == LIF_POISSON) add_poisson(s, stimulus, touch, a, sum);
-    for (lidx i = touch->from; i < touch->to && stimulus->kind == LIF_CURRENT; i++)
-      sum[stimulus->neuron[i] - base] += stimulus->value;
+    if (stimulus->kind == LIF_POISSON) add_poisson(s, part, a, stimulus, touch);
+    if (stimulus->kind == LIF_CURRENT) add_current(s, part, a, stimulus, touch);
   }
+  if (!a->summed) a->stimuli &= ~LIF_ADDS;
 }
 
 /* ---- faults ---- */
@@ -65,12 +89,7 @@ static const uint8_t *mute_of(const struct lif_engine *s, lidx block) {
 /* Exact sums of everything, where there is more than int32 arrivals to add; NULL on a fault. */
 static int32_t *summed_input(const struct lif_engine *s, struct lif_part *part,
                              const struct lif_arrival *a) {
-  const lidx base = a->block * LIF_BLOCK;
-  const int64_t *wide = (const int64_t *)(const void *)a->slot + base;
-  const int32_t *narrow = (const int32_t *)(const void *)a->slot + base;
-  for (lidx i = 0; i < a->n; i++)
-    part->sum[i] = !a->arrives ? 0 : s->net->wide ? wide[i] : narrow[i];
-  if (a->stimuli & LIF_ADDS) add_stimuli(s, a, part->sum);
+  if (!a->summed) sum_arrivals(s, part, a);
   const uint8_t *mute = mute_of(s, a->block);
   for (lidx i = 0; i < a->n && s->barred[a->block]; i++)
     if (mute[i] & LIF_REMOVED) part->sum[i] = 0;
@@ -142,6 +161,7 @@ static void run_block(struct lif_engine *s, struct lif_part *part, lidx block, i
     a.arrives = lif_flags(s, a.slot)[block];
     a.stimuli = lif_stimuli_on(s, block, a.step);
     if (a.stimuli & LIF_FORCES) a.n_forced = lif_find_forced(s, part, &a);
+    if (a.stimuli & LIF_ADDS) add_stimuli(s, part, &a);
     int found;
     if (!a.arrives && !a.stimuli && !s->resting[block]) {
       found = step_alone(s, part, &a);

@@ -1,4 +1,5 @@
 /* What comes in at a step of a block of a model: arrivals, currents, events. */
+#include "draw.h"
 #include "model_work.h"
 #include "model_block.h"
 #include "core/rng.h"
@@ -176,15 +177,19 @@ static void add_noise(const struct lif_engine *s, const struct lif_model_work *w
   }
 }
 
-static void add_events(const struct lif_engine *s, const struct lif_model_work *w,
+/* Events onto `array`, which is zeroed by the first. */
+static void add_events(const struct lif_engine *s, struct lif_model_work *w,
                        const struct lif_stimulus *stimulus, const struct lif_touch *touch,
-                       int64_t step, int64_t *sums) {
-  for (lidx i = touch->from; i < touch->to; i++) {
-    const struct rng_block r = draw(s, stimulus, stimulus->neuron[i], step);
-    const uint64_t u = (((uint64_t)r.v[0] << 32) | r.v[1]) >> 11;
-    int n = 0;
-    while (n < stimulus->n_tails && u < stimulus->tail[n]) n++;
-    if (n) sums[lif_place(w, stimulus->neuron[i] - w->base)] += n * stimulus->amount;
+                       int64_t step, int64_t *array, const int64_t **in) {
+  const struct lif_draw events = lif_draw_of(stimulus, s->seed, step, s->trial, stimulus->tail[0]);
+  struct lif_hits hits;
+  lif_draw(&events, touch->to - touch->from, stimulus->neuron + touch->from, s->net->id, &hits);
+  if (hits.n == 0) return;
+  int64_t *sums = zeroed(w, array, in);
+  for (lidx i = 0; i < hits.n; i++) {
+    int n = 1;
+    while (n < stimulus->n_tails && hits.u[i] < stimulus->tail[n]) n++;
+    sums[lif_place(w, hits.row[i] - w->base)] += n * stimulus->amount;
   }
 }
 
@@ -197,9 +202,9 @@ static void add_stimulus(const struct lif_engine *s, struct lif_model_work *w,
   if (stimulus->kind == LIF_NOISE)
     add_noise(s, w, stimulus, touch, step, zeroed(w, w->current, &w->in.current));
   if (stimulus->kind == LIF_POISSON && stimulus->into == LIF_INTO_V)
-    add_events(s, w, stimulus, touch, step, zeroed(w, w->direct, &w->in.direct));
+    add_events(s, w, stimulus, touch, step, w->direct, &w->in.direct);
   if (stimulus->kind == LIF_POISSON && stimulus->into != LIF_INTO_V)
-    add_events(s, w, stimulus, touch, step, zeroed(w, w->synapse[sign], &w->in.synapse[sign]));
+    add_events(s, w, stimulus, touch, step, w->synapse[sign], &w->in.synapse[sign]);
 }
 
 static void add_stimuli(const struct lif_engine *s, struct lif_model_work *w,

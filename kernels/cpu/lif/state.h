@@ -106,6 +106,7 @@ struct lif_arrival {
   int64_t step;
   char *slot;
   bool arrives; /* sums may be there */
+  bool summed;  /* part->sum holds them, and what stimuli add (lif_shift) */
   int stimuli;  /* LIF_ADDS, LIF_FORCES */
   lidx n_forced;
 };
