@@ -123,17 +123,33 @@ def check_authors(work):
     assert impulses(f"{work}/flat/graph.h5") == {(sugar, mn9): 50, (b, a): -5}
 
 
+def write_feather(path, columns):
+    """A Feather file, or text of that name's stem where this Python has no pyarrow; the path."""
+    try:
+        import pyarrow
+        from pyarrow import feather
+    except ImportError:
+        with open(path + ".csv", "w") as file:
+            file.writelines(",".join(map(str, row)) + "\n" for row in [list(columns), *zip(*columns.values())])
+        return path + ".csv"
+    feather.write_feather(pyarrow.table(columns), path)
+    return path
+
+
 def check_types(work):
-    """Another connectome: neurons by type, words of convert."""
-    with open(f"{work}/edges.csv", "w") as file:
-        file.write("body_pre,body_post,weight\n" + "".join(f"{10 + i},20,90\n" for i in range(4)) + "20,21,3\n")
-    with open(f"{work}/nodes.csv", "w") as file:
-        file.write("bodyId,type,superclass\n" + "".join(f"{10 + i},LB3,sensory\n" for i in range(4)) + "20,MN9,motor\n21,X,\n")
+    """Another connectome, as MaleCNS' tables are: neurons by type, words of convert, the sign of histamine."""
+    bodies = [10, 11, 12, 13]
+    edges = write_feather(f"{work}/weights.feather", {"body_pre": [*bodies, 21, 22], "body_post": [20] * 5 + [10], "weight": [90] * 4 + [7, 9]})
+    nodes = write_feather(f"{work}/annotations.feather", {
+        "bodyId": [*bodies, 20, 21, 22], "type": ["LB3"] * 4 + ["MN9", "R8", "X"], "superclass": ["sensory"] * 4 + ["motor", "sensory", ""]})
+    transmitters = write_feather(f"{work}/transmitters.feather", {
+        "body": [*bodies, 21, 22], "consensus_nt": ["acetylcholine"] * 4 + ["histamine", "gaba"]})
     with open(f"{work}/mine.json", "w") as file:
         json.dump({"groups": {"sugar": {"types": ["LB3"]}, "MN9": {"types": ["MN9"]}},
                    "experiments": [{"name": "mine", "drive": ["sugar"], "rate_hz": 150, "read": "MN9"}]}, file)
-    words = ["--edges", f"{work}/edges.csv", "--nodes", f"{work}/nodes.csv", "--output", f"{work}/types", "--trials", 2, "--ms", 200]
-    shiu(*words, "--experiments", f"{work}/mine.json", "--ranks", 2, "--", "--node-rule", "superclass")
+    words = ["--edges", edges, "--nodes", nodes, "--transmitters", transmitters, "--output", f"{work}/types", "--trials", 2, "--ms", 200]
+    shiu(*words, "--experiments", f"{work}/mine.json", "--ranks", 2, "--histamine", "-1", "--", "--node-rule", "superclass")
+    assert impulses(f"{work}/types/graph.h5") == {**{(body, 20): 90 for body in bodies}, (21, 20): -7}
     row = table(f"{work}/types")["mine"]
     assert 110 < float(row[5].split()[0]) < 190 and float(row[3].split()[0]) > 20, row
     assert "none of the neurons" in shiu(*words, code=1), "ids of FlyWire are not in it"
