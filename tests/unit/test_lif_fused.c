@@ -75,7 +75,7 @@ static void give(struct lif_model_work *w, uint32_t round, const int32_t *counts
       .direct = given & 2 ? w->direct : NULL,
       .arrived = {given & 4 ? counts : NULL, given & 8 ? counts : NULL},
       .synapse = {given & 16 ? w->synapse[0] : NULL, given & 32 ? w->synapse[1] : NULL}};
-  w->found.last = true;
+  w->found.settling = true;
 }
 
 static void set_factors(struct model_dense *d) {
@@ -93,6 +93,7 @@ static void compare(const struct lif_model_work *a, const struct lif_model_work 
     CHECK_EQ(a->counter[i], b->counter[i]);
     CHECK_EQ(bit(a->found.fired, i), bit(b->found.fired, i));
     CHECK_EQ(bit(a->found.changed, i), bit(b->found.changed, i));
+    CHECK_EQ(bit(a->found.lost, i), bit(b->found.lost, i));
   }
   CHECK_EQ(a->found.rests, b->found.rests);
   CHECK(a->found.exceeds || !b->found.exceeds); /* neurons behind the last may exceed too */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SETTLING = 128 }; /* steps between looks at who is at rest */
 enum { MOVING = 4 }; /* gathering a neuron and putting it back costs about so many steps of it */
 
 struct lif_model_work *lif_model_work_open(const struct lif_model *model) {
@@ -79,7 +80,8 @@ static void gather(const struct lif_engine *s, struct lif_model_work *w, const u
   }
   for (lidx i = 0; i < n; i++) w->counter[i] = s->counter[w->base + w->at[i]];
   for (lidx i = n; i % 8; i++) w->counter[i] = 0;
-  for (lidx i = 0; i < n; i++) w->class_of[i] = w->d.model->class_of[w->base + w->at[i]];
+  const uint16_t *class_of = w->d.model->class_of + w->base;
+  for (lidx i = 0; i < n && !w->d.class; i++) w->class_of[i] = class_of[w->at[i]];
   w->d.counter = w->counter, w->d.class_of = w->class_of, w->d.n = n;
 }
 
@@ -105,7 +107,7 @@ static void settle(struct lif_engine *s, const struct lif_model_work *w) {
 /* ---- after the update ---- */
 
 static const struct lif_class *class_at(const struct lif_model_work *w, lidx i) {
-  return &w->d.model->classes[w->d.class_of[i]];
+  return &w->d.model->classes[w->d.model->class_of[w->base + lif_position(w, i)]];
 }
 
 /* Removed neurons, and what stands behind the last one, do not fire. */
@@ -178,20 +180,21 @@ static bool step(struct lif_engine *s, struct lif_part *part, const struct lif_a
   else
     lif_model_passes(w, n_forced, part->forced);
   w->d.rests = w->found.rests;
+  lif_model_add_late(w);
   if (w->found.any) bar_fired(s, w), fire(s, w, list);
   if (a->arrives) lif_model_clear(s, a);
   return values_fit(s, part, a);
 }
 
 /* A fault ends the block's batch: what comes after it has no meaning. */
-static bool run(struct lif_engine *s, struct lif_part *part, int n) {
+static bool run(struct lif_engine *s, struct lif_part *part, int n, bool settling) {
   struct lif_model_work *w = part->work;
   for (int k = 0; k < n; k++) {
     struct lif_arrival a = {.block = w->block, .n = w->n, .step = s->step + k};
     a.slot = lif_slot_at(s, a.step);
     a.arrives = lif_lines(s, a.slot)[a.block] != 0;
     a.stimuli = lif_stimuli_on(s, a.block, a.step);
-    w->found.last = k == n - 1;
+    w->found.settling = settling && k == n - 1;
     if (!step(s, part, &a, &part->found[k])) return false;
   }
   return true;
@@ -210,8 +213,10 @@ void lif_model_block(struct lif_engine *s, struct lif_part *part, lidx block, in
   else
     stay(s, w);
   w->d.rests = s->resting[block];
-  if (!run(s, part, n)) return;
+  const bool settling = s->step / SETTLING != (s->step + n) / SETTLING;
+  if (!run(s, part, n, settling)) return;
   s->resting[block] = w->d.rests;
   if (w->gathered) put_back(s, w);
-  settle(s, w);
+  for (int i = 0; i < LIF_WORDS; i++) settled_of(s, block)[i] &= ~active[i];
+  if (settling) settle(s, w);
 }

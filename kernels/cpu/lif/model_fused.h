@@ -32,10 +32,11 @@ struct model_inputs {
 
 /* What a step found, as bits of the n neurons and some behind them. */
 struct model_found {
-  bool last;                      /* in: `changed` is wanted */
+  bool settling;                  /* in: `changed` is wanted */
   bool any, rests;                /* somebody fires; some counter was above 0 */
   bool exceeds;                   /* some component may have left its bounds */
   uint8_t fired[LIF_BLOCK / 8];   /* nobody is reset yet */
+  uint8_t lost[LIF_BLOCK / 8];    /* fires or rests */
   uint8_t changed[LIF_BLOCK / 8]; /* the update moves it, or it rests */
 };
 

@@ -82,23 +82,48 @@ static bool sums_fit(const struct lif_engine *s, struct lif_part *part, const st
   return fit;
 }
 
-/* The sums of a ring that differ from 0, one by one. */
+static void add_late(struct lif_model_work *w, int ring, lidx place, int64_t sum) {
+  const lidx at = w->n_late[ring]++;
+  w->late_place[ring][at] = (uint16_t)place, w->late_count[ring][at] = (int32_t)sum;
+}
+
+/* The sums of a ring that differ from 0, one by one: for the update, or for after it. */
 static bool add_sums(const struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a,
-                     const char *sums, int64_t *to) {
+                     const char *sums, int ring) {
   struct lif_model_work *w = part->work;
+  int64_t *early =
+      w->d.shape->arrivals_early ? zeroed(w, w->synapse[ring], &w->in.synapse[ring]) : NULL;
   bool fit = true;
   for (uint64_t left = lif_lines(s, a->slot)[a->block]; left; left &= left - 1) {
     const int line = __builtin_ctzll(left);
     unsigned bits = in_line(s, sums, line);
     w->arrived[line / 4] |= (uint64_t)bits << line % 4 * 16;
     for (; bits; bits &= bits - 1) {
-      const lidx i = line * LIF_LINE + __builtin_ctz(bits);
+      const lidx i = line * LIF_LINE + __builtin_ctz(bits), place = lif_place(w, i);
       const int64_t sum = sum_of(s, sums, i);
       fit &= sum > -LIF_MOST_ARRIVALS && sum < LIF_MOST_ARRIVALS;
-      to[lif_place(w, i)] += (int64_t)((uint64_t)sum << 32);
+      if (early)
+        early[place] += (int64_t)((uint64_t)sum << 32);
+      else
+        add_late(w, ring, place, sum);
     }
   }
   return fit || sums_fit(s, part, a, sums);
+}
+
+void lif_model_add_late(struct lif_model_work *w) {
+  const struct lif_shape *shape = w->d.shape;
+  const int into[2] = {shape->plus, shape->minus};
+  for (int sign = 0; sign < 2; sign++) {
+    const bool loses = shape->frozen >> into[sign] & 1;
+    int64_t *x = w->d.x[into[sign]];
+    for (lidx k = 0; k < w->n_late[sign]; k++) {
+      const lidx i = w->late_place[sign][k];
+      if (loses && w->found.lost[i / 8] >> i % 8 & 1) continue;
+      x[i] += (int64_t)w->late_count[sign][k] << 32;
+      w->found.exceeds |= llabs(x[i]) >= LIF_MOST_VALUE;
+    }
+  }
 }
 
 static bool take_arrivals(struct lif_engine *s, struct lif_part *part,
@@ -109,7 +134,7 @@ static bool take_arrivals(struct lif_engine *s, struct lif_part *part,
   for (int r = 0; r < s->n_rings; r++) {
     char *sums = sums_at(s, a->slot, a->block, r);
     if (w->gathered || s->net->wide || lines < MANY_LINES) {
-      fit &= add_sums(s, part, a, sums, zeroed(w, w->synapse[r], &w->in.synapse[r]));
+      fit &= add_sums(s, part, a, sums, r);
       continue;
     }
     w->in.arrived[r] = (const int32_t *)(const void *)sums;
@@ -227,6 +252,7 @@ static void bar_stimuli(const struct lif_engine *s, struct lif_model_work *w) {
 bool lif_model_take(struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a) {
   struct lif_model_work *w = part->work;
   w->in = (struct model_inputs){0};
+  w->n_late[0] = w->n_late[1] = 0;
   memset(w->arrived, 0, sizeof w->arrived);
   if (a->arrives && !take_arrivals(s, part, a)) return false;
   if (a->stimuli & LIF_ADDS) add_stimuli(s, w, a);

@@ -73,7 +73,11 @@ static void find_fired(struct lif_model_work *w, lidx n_forced, const uint16_t *
 
 /* Who loses what arrives late: neurons that rest or fired. */
 static const uint8_t *losers(struct lif_model_work *w) {
-  for (lidx i = 0; i < w->d.n; i++) w->lost[i] = (w->found.rests && w->rests[i]) || w->fired[i];
+  memset(w->found.lost, 0, sizeof w->found.lost);
+  for (lidx i = 0; i < w->d.n; i++) {
+    w->lost[i] = (w->found.rests && w->rests[i]) || w->fired[i];
+    w->found.lost[i / 8] |= (uint8_t)(w->lost[i] << i % 8);
+  }
   return w->lost;
 }
 
@@ -93,7 +97,7 @@ void lif_model_passes(struct lif_model_work *w, lidx n_forced, const uint16_t *f
   w->found.rests = w->d.rests && model_count_down(w->d.counter, w->rests, w->d.n);
   propagate(w);
   if (shape->arrivals_early) add_arrivals(w, w->found.rests ? w->rests : NULL);
-  if (w->found.last) mark_changed(w);
+  if (w->found.settling) mark_changed(w);
   if (w->found.rests) keep_frozen(w);
   find_fired(w, n_forced, forced);
   const uint8_t *lost = losers(w);

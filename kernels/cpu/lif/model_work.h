@@ -23,6 +23,11 @@ struct lif_model_work {
   struct model_inputs in;
   int64_t current[LIF_BLOCK], synapse[2][LIF_BLOCK], direct[LIF_BLOCK];
 
+  /* arrivals that are added after the update, one by one, by sign */
+  lidx n_late[2];
+  uint16_t late_place[2][LIF_BLOCK];
+  int32_t late_count[2][LIF_BLOCK];
+
   struct model_found found;
 
   /* by passes */
@@ -52,6 +57,9 @@ bool lif_model_touched(struct lif_engine *s, struct lif_model_work *w, int64_t s
 
 /* w->in: all that comes in at a step; false after a fault. */
 bool lif_model_take(struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a);
+
+/* Arrivals that are added after the update: not for neurons that lose them. */
+void lif_model_add_late(struct lif_model_work *w);
 
 /* The sums of the step are 0 from now on. */
 void lif_model_clear(struct lif_engine *s, const struct lif_arrival *a);

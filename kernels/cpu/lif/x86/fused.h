@@ -49,7 +49,7 @@ ALWAYS void step(const struct model_form form, const struct model_dense *d,
       if (form.from[to] >> from & 1) p[to][from] = lanes_of(d->factor[to][from]);
   const V drive = v_all(d->class->drive), least = v_all(d->class->threshold + d->shape->strict);
   const V raised = v_all(d->class->raises ? -1 : 0);
-  const bool any_rest = d->rests, last = found->last;
+  const bool any_rest = d->rests, settling = found->settling;
   V largest = v_all(0);
   unsigned fired = 0, resting = 0;
   for (lidx i = 0; i < d->n; i += LANES) {
@@ -77,7 +77,7 @@ ALWAYS void step(const struct model_form form, const struct model_dense *d,
       next[form.plus] = arrivals(next[form.plus], in, 0, i, false, rests);
       next[form.minus] = arrivals(next[form.minus], in, 1, i, false, rests);
     }
-    if (last) {
+    if (settling) {
       M changed = m_all(false);
 #pragma GCC unroll 8
       for (int c = 0; c < form.n; c++) changed = m_or(changed, v_differ(x[c], next[c]));
@@ -102,6 +102,7 @@ ALWAYS void step(const struct model_form form, const struct model_dense *d,
       v_store(d->x[c] + i, next[c]);
     }
     fired |= m_store(found->fired, i, fires), resting |= m_bits(rests);
+    m_store(found->lost, i, lost);
   }
   found->any = fired, found->rests = resting;
   found->exceeds = m_bits(v_reaches_unsigned(largest, v_all(LIF_MOST_VALUE)));
