@@ -25,6 +25,7 @@ struct plan_graph {
   eidx n_edges;
   int min_delay, max_delay;
   bool wide;                /* LIF sums in int64 */
+  int components, rings;    /* of a neuron model; 0: lif_shift */
   bool real;                /* counted on a file, not estimated */
   int parts, per_host;      /* parts of one replica that share a host */
   bool all;                 /* an all-gather instead of halos */

@@ -64,6 +64,7 @@ static struct status take_rates(const json_t *json, const char *where, struct ma
                   {"readout_flops", &m->readout, true},
                   {"lif_step_seconds", &m->lif_step, false},
                   {"lif_neuron_seconds", &m->lif_neuron, false},
+                  {"lif_component_seconds", &m->lif_component, false},
                   {"lif_active_seconds", &m->lif_active, false},
                   {"lif_active_neuron_seconds", &m->lif_active_neuron, false},
                   {"lif_event_seconds", &m->lif_event, false},

@@ -45,6 +45,7 @@ struct machine {
   /* A LIF step takes step + N neuron, and if any fire active + N active_neuron + events event;
    * neurons beyond those that stay on chip cost more, and so do events, up to twice. */
   double lif_step, lif_neuron, lif_active, lif_active_neuron, lif_event;
+  double lif_component; /* with a model: of each component of a neuron, instead of `neuron` */
   double lif_on_chip, lif_neuron_beyond, lif_active_beyond;
   double lif_word; /* bytes that a rank is told each step for a neuron of another; 0: lists of who
                       fired */

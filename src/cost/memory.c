@@ -19,8 +19,19 @@ static void add(struct plan_memory *m, const char *name, int64_t bytes) {
 /* n of them, in bytes. */
 #define BYTES(type, n) ((int64_t)sizeof(type) * (n))
 
-/* A potential and a refractory counter. */
-enum { STATE_BYTES = sizeof(int32_t) + sizeof(uint16_t) };
+/* A neuron's potential or components, and its refractory counter. */
+static int64_t state_bytes(const struct plan_graph *g) {
+  const int64_t values = g->components ? BYTES(int64_t, g->components) : (int64_t)sizeof(int32_t);
+  return values + (int64_t)sizeof(uint16_t);
+}
+
+static const char *state_name(const struct plan_graph *g) {
+  return g->components ? "components and counter" : "potential and counter";
+}
+
+static int64_t rings(const struct plan_graph *g) {
+  return g->components ? g->rings : 1;
+}
 
 static int64_t sum_bytes(bool wide) {
   return wide ? sizeof(int64_t) : sizeof(int32_t);
@@ -30,11 +41,14 @@ static int64_t sum_bytes(bool wide) {
  */
 static void add_neurons(struct plan_memory *m, const struct plan_graph *g,
                         const struct plan_share *s, int64_t recorded, int64_t loading) {
-  const int64_t n = g->n_nodes, own = s->n_own, ring = g->max_delay * own;
-  const int64_t state = STATE_BYTES * own;
+  const int64_t n = g->n_nodes, own = s->n_own, ring = rings(g) * g->max_delay * own;
+  const int64_t state = state_bytes(g) * own;
   add(m, "neuron table", /* body ids, codes of types, ids of own rows */
       BYTES(uint64_t, n) + BYTES(uint32_t, n) + BYTES(nodeid, own));
-  add(m, "potential and counter", state);
+  add(m, state_name(g), state);
+  if (g->components)
+    add(m, "classes of neurons, who is at rest", /* class of every node, and of own rows; a bit */
+        BYTES(uint16_t, n) + BYTES(uint16_t, own) + own / 8);
   add(m, "delay ring", sum_bytes(g->wide) * ring);
   /* A checkpoint's state on its way, its sums in 64 bits, by node id. */
   const int64_t moving = state + BYTES(int64_t, ring) + BYTES(nodeid, own) + BYTES(uint32_t, own);
@@ -94,8 +108,10 @@ struct plan_memory plan_device_memory(const struct plan_graph *g, const struct p
   add(&m, "offsets by source", BYTES(eidx, n + 1));
   if (edge_bytes >= 0) add(&m, "where kept rows are", BYTES(eidx, n));
   add(&m, "ids of own rows", BYTES(int64_t, own));
-  add(&m, "potential and counter", STATE_BYTES * width);
-  add(&m, "delay ring", sum_bytes(g->wide) * lif_pace_slots(g->min_delay, g->max_delay) * width);
+  add(&m, state_name(g), state_bytes(g) * width);
+  if (g->components) add(&m, "classes of neurons", BYTES(uint16_t, own));
+  add(&m, "delay ring",
+      sum_bytes(g->wide) * rings(g) * lif_pace_slots(g->min_delay, g->max_delay) * width);
   add(&m, "who fired, step by step", /* bit masks, lists, counts */
       steps * (BYTES(uint32_t, masks) + BYTES(uint32_t, own) + (int64_t)sizeof(int32_t)));
   if (g->parts > 1) /* a mask and its step in 64 bits */

@@ -23,9 +23,11 @@ static double together(const struct plan_layout *l, const struct plan_share *s, 
 
 /* ---- LIF ---- */
 
-static double lif_work(const struct machine *m, double neurons, bool active, double events) {
+static double lif_work(const struct machine *m, double neurons, int components, bool active,
+                       double events) {
   const double beyond = fmax(neurons - m->lif_on_chip, 0), within = neurons - beyond;
-  const double idle = within * m->lif_neuron + beyond * m->lif_neuron_beyond;
+  const double idle = components ? neurons * components * m->lif_component
+                                 : within * m->lif_neuron + beyond * m->lif_neuron_beyond;
   if (!active) return idle;
   const double stretch = neurons > 0 ? 1 + beyond / neurons : 1;
   return idle + m->lif_active + within * m->lif_active_neuron + beyond * m->lif_active_beyond +
@@ -41,7 +43,8 @@ static struct plan_step simulate_share(const struct plan_graph *g, const struct 
   struct plan_step step = {0};
   const double bus = events * l->host_edges * m->lif_host_event; /* beside the work on events */
   step.compute =
-      m->lif_step + fmax(lif_work(m, (double)s->n_own, spikes >= 1, events), bus) / l->threads;
+      m->lif_step +
+      fmax(lif_work(m, (double)s->n_own, g->components, spikes >= 1, events), bus) / l->threads;
   /* From every rank once per minimum delay: words for all of its neurons, or a list of 4-byte
    * rows, which may be empty. */
   const double told = g->min_delay / (double)g->parts *

@@ -19,6 +19,14 @@ const struct lif_model_kind *lif_model_find(const char *name) {
   return NULL;
 }
 
+int lif_model_kind_rings(const struct lif_model_kind *kind) {
+  const struct lif_neuron neuron = {
+      .tau_m_ms = 1, .tau_syn_ms = 1, .tau_syn_ex_ms = 1, .tau_syn_in_ms = 1, .c_m_pf = 1};
+  struct lif_linear l = {.n = 0};
+  kind->build(&neuron, 1, 1, &l);
+  return l.plus != l.minus ? 2 : 1;
+}
+
 void lif_model_names(char *text, size_t size) {
   size_t at = 0;
   for (int i = 0; i < LIF_MODELS && at < size; i++)

@@ -67,6 +67,10 @@ extern const struct lif_model_kind *const lif_models[LIF_MODELS];
 /* NULL when there is none of that name. */
 const struct lif_model_kind *lif_model_find(const char *name);
 
+/* Sums that a neuron has for each step of delay: 2 where excitation and inhibition go to components
+ * of their own. */
+int lif_model_kind_rings(const struct lif_model_kind *kind);
+
 /* "lif_delta", "lif_exp", ... for messages. */
 void lif_model_names(char *text, size_t size);
 

@@ -109,11 +109,17 @@ static void plan_simulation(const struct plan_request *r, struct plan_answer *a)
   a->step = plan_simulate_step(&a->graph, &layout, r->active);
 }
 
+static void set_model(const struct lif_model_kind *kind, struct plan_graph *graph) {
+  graph->components = kind->n_components;
+  graph->rings = lif_model_kind_rings(kind);
+}
+
 /* The plan for a given number of parts. */
 static struct status try_parts(const struct comm *alone, const struct plan_request *r,
                                const struct train_config *c, int parts, struct plan_answer *a) {
   plan_graph_free(&a->graph);
   TRY(count(alone, r, parts, a));
+  if (r->model) set_model(lif_model_find(r->model), &a->graph);
   a->layout = r->layout;
   choose_links(r, parts, &a->layout);
   const struct plan_share *share = plan_largest(&a->graph);

@@ -11,7 +11,8 @@ struct plan_request {
   const char *path, *kind, *config, *device, *machine_file, *residency, *transport;
   struct texts set;
   int64_t ranks, parts, per_host, nodes, edges, min_delay, threads, vocabulary, characters;
-  int64_t steps; /* of the whole run; 0: not said */
+  int64_t steps;     /* of the whole run; 0: not said */
+  const char *model; /* simulate: of the neurons */
   double memory_gib, active, far_edges;
   double dt_ms;                           /* simulate: of a step */
   double nvlink_rate, network_rate;       /* GB/s; 0: the machine's */

@@ -35,6 +35,7 @@ static json_t *answer_json(const struct plan_request *r, const struct plan_answe
       (json_int_t)a->step.bytes_network, "compute_seconds", a->step.compute, "exchange_seconds",
       a->step.exchange, "window_seconds", a->step.window, "gradient_seconds", a->step.gradients,
       "step_seconds", a->step.total, "machine", r->machine.name, "transport", a->layout.host->name);
+  json_object_set_new(facts, "model", json_string(r->model ? r->model : "lif_shift"));
   json_object_set_new(facts, "steps", json_integer(a->steps));
   json_object_set_new(facts, "run_seconds", json_real(a->step.total * (double)a->steps));
   if (!plan_trains(r)) json_object_set_new(facts, "real_time_factor", json_real(real_time(r, a)));

@@ -1,6 +1,8 @@
 /* Reads what `fascicle plan` is asked: words, machine, configuration. */
 #include "plan.h"
+#include "models/models.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct usage usage = {
@@ -36,12 +38,24 @@ struct plan_request plan_request_defaults(void) {
                                .vocabulary = 65,
                                .characters = 1115394,
                                .active = 0.01,
-                               .dt_ms = 1,
+                               .dt_ms = NAN,
                                .far_edges = -1,
                                .min_delay = 1,
                                .nvlink_latency = -1,
                                .network_latency = -1,
                                .job = job_defaults()};
+}
+
+static struct status check_model(struct plan_request *r) {
+  char names[128];
+  if (!r->model || !strcmp(r->model, "lif_shift")) {
+    r->model = NULL;
+    return fine();
+  }
+  if (plan_trains(r)) return failure(EXIT_USAGE, "plan: --model is for --job simulate");
+  lif_model_names(names, sizeof names);
+  if (lif_model_find(r->model)) return fine();
+  return failure(EXIT_USAGE, "plan: --model %s: there are \"lif_shift\", %s", r->model, names);
 }
 
 struct status plan_request_parse(int argc, char **argv, struct plan_request *r) {
@@ -94,8 +108,11 @@ struct status plan_request_parse(int argc, char **argv, struct plan_request *r) 
       {"steps", OPTION_INT, "N",
        "of the whole run (train: train_steps; simulate: one second of simulated time)", &r->steps,
        1, INT64_MAX},
-      {"dt-ms", OPTION_REAL, "MS", "simulate: the time that a step stands for (1)", &r->dt_ms, 0,
-       0},
+      {"model", OPTION_TEXT, "NAME",
+       "simulate: of the neurons, as in a configuration (lif_shift; without adaptation)", &r->model,
+       0, 0},
+      {"dt-ms", OPTION_REAL, "MS",
+       "simulate: the time that a step stands for (1; 0.1 with --model)", &r->dt_ms, 0, 0},
       {"active", OPTION_REAL, "SHARE", "simulate: neurons that fire in a step (0.01)", &r->active,
        0, 0},
       {"json", OPTION_FLAG, NULL, "one JSON object on stdout", &r->as_json, 0, 0}};
@@ -112,6 +129,8 @@ struct status plan_request_parse(int argc, char **argv, struct plan_request *r) 
                    r->far_edges);
   if (r->path && (r->nodes || r->edges >= 0))
     return failure(EXIT_USAGE, "plan: a graph file and --nodes exclude each other");
+  TRY(check_model(r));
+  if (isnan(r->dt_ms)) r->dt_ms = r->model ? 0.1 : 1;
   if (!(r->dt_ms > 0)) return failure(EXIT_USAGE, "plan: --dt-ms %g: it must be above 0", r->dt_ms);
   if (r->parts && r->ranks % r->parts)
     return failure(EXIT_USAGE, "--parts %lld: it must divide --ranks %lld", (long long)r->parts,

@@ -12,16 +12,19 @@
 static struct plan_graph graph_of(const struct simulation *sim) {
   const struct connectome_facts *f = connectome_facts(sim->file);
   const int delay = (int)sim->config.linear.delay; /* of every edge, or 0 */
-  return (struct plan_graph){.n_nodes = f->n_nodes,
-                             .n_edges = f->n_edges,
-                             .min_delay = delay        ? delay
-                                          : f->n_edges ? f->min_delay
-                                                       : 1,
-                             .max_delay = delay        ? delay
-                                          : f->n_edges ? f->max_delay
-                                                       : 1,
-                             .wide = f->max_in_impulse > INT32_MAX,
-                             .parts = sim->grid.parts};
+  return (struct plan_graph){
+      .n_nodes = f->n_nodes,
+      .n_edges = f->n_edges,
+      .min_delay = delay        ? delay
+                   : f->n_edges ? f->min_delay
+                                : 1,
+      .max_delay = delay        ? delay
+                   : f->n_edges ? f->max_delay
+                                : 1,
+      .wide = f->max_in_impulse > INT32_MAX,
+      .components = sim->config.linear.kind ? sim->config.linear.model.shape.n_components : 0,
+      .rings = lif_model_rings(&sim->config.linear.model),
+      .parts = sim->grid.parts};
 }
 
 static struct plan_share share_of(const struct simulation *sim) {

@@ -56,6 +56,22 @@ with tempfile.TemporaryDirectory() as work:
         without = facts["total_bytes"] - facts["bytes"]["recorded spikes"]
         near(without, json.loads(done.stdout)["peak_bytes"])
 
+    # Neuron models: components of 8 bytes, a second ring.
+    for model, components, weight in (("lif_exp", 2, "weight_mv"), ("psc_exp", 3, "weight_pa")):
+        neuron = {"v_rest_mv": -65, "v_threshold_mv": -50, "v_reset_mv": -65, "tau_m_ms": 10, "c_m_pf": 250, "refractory_ms": 2}
+        neuron.update({"tau_syn_ms": 5} if model == "lif_exp" else {"tau_syn_ex_ms": 0.5, "tau_syn_in_ms": 0.5})
+        with open(config, "w") as file:
+            json.dump({"model": model, "dt_ms": 0.1, weight: 0.1, "neuron": neuron}, file)
+        done = run(1, "simulate", graph, "--config", config, "--steps", 50, "--output", f"{work}/{model}", "--json")
+        facts, _ = plan(graph, "--job", "simulate", "--model", model)
+        near(facts["total_bytes"] - facts["bytes"]["recorded spikes"], json.loads(done.stdout)["peak_bytes"])
+        shift, _ = plan(graph, "--job", "simulate")
+        assert facts["bytes"]["components and counter"] == 8000 * (8 * components + 2), facts["bytes"]
+        assert facts["bytes"]["delay ring"] == (components - 1) * shift["bytes"]["delay ring"], (facts["bytes"], shift["bytes"])
+        assert facts["step_seconds"] > shift["step_seconds"], (facts, shift)
+    for words in (["--job", "train", "--model", "lif_exp"], ["--job", "simulate", "--model", "iaf"]):
+        run(1, "plan", graph, *words, code=2)
+
     # Too large: refused with code 2 and a remedy that works.
     facts, line = plan("--nodes", 211577, "--edges", 24700000, "--job", "train", "--ranks", 1, "--memory", 3, code=2)
     assert not facts["fits"] and line.count("\n") == 1 and "it would fit with --parts" in line, line
