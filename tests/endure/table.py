@@ -17,6 +17,7 @@ What the program has survived. Made by `tests/endure/table.py` from the lines th
     tests/endure/faults.py 240 3 --record         # a system call fails: no space, no quota, errors, half a transfer, no locks
     tests/endure/soak.py simulate 1800 --record   # two ranks, SIGUSR2 and SIGTERM-and-resume all the time; memory; equal results
     tests/endure/soak.py train 1800 --record
+    tests/endure/models.py --record               # neuron models at FlyWire's and MaleCNS' size, 10,000 steps: equal digests
     FUZZ_RECORD=tests/fuzz/RESULTS.jsonl tests/fuzz/run.sh 1200
     tests/endure/table.py                         # this page
 
@@ -67,6 +68,11 @@ def soak(r):
     return f"soak: {r['verb']}", made, f"equal; memory {first} / {most} / {last} MiB over {r['longest_life_s']} s{slope}"
 
 
+def models(r):
+    made = f"{r['nodes']:,} / {r['edges']:,}, {r['steps']:,} steps, {r['spikes']:,} spikes: {', '.join(r['equal'])}"
+    return f"model {r['model']}", made, "equal spikes and states"
+
+
 def fuzz(target, rows):
     """All runs of a target in one line, and of the findings when they were: COUNT at COMMIT."""
     minutes, found = sum(r["cpu_seconds"] for r in rows) / 60, [f"{r['findings']} at {r.get('commit', '?')}" for r in rows if r["findings"]]
@@ -77,8 +83,8 @@ def fuzz(target, rows):
 def page():
     text = HEAD
     for r in lines(HERE / "results.jsonl"):
-        what, much, outcome = {"kills": kills, "faults": faults, "soak": soak}[r["kind"]](r)
-        text += f"| {what} | {much} | {outcome} | {r['seed']} | {r['date']} | {r['commit']} |\n"
+        what, much, outcome = {"kills": kills, "faults": faults, "soak": soak, "models": models}[r["kind"]](r)
+        text += f"| {what} | {much} | {outcome} | {r.get('seed', '')} | {r['date']} | {r['commit']} |\n"
     rows = lines(HERE.parent / "fuzz" / "RESULTS.jsonl")
     for target in sorted({r["target"] for r in rows}):
         text += fuzz(target, [r for r in rows if r["target"] == target])
