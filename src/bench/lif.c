@@ -254,7 +254,7 @@ static struct status bench_all(const struct lif_bed *bed) {
 
 static struct status run(const struct comm *world, const struct bench_job *bench) {
   struct grid grid;
-  if (!bench->job.backend->lif)
+  if (!bench->job.backend->is_built)
     return failure(EXIT_DEVICE, "bench lif: the %s backend does not simulate; use --device cpu",
                    bench->job.backend->name);
   struct bench_job job = *bench;

@@ -274,7 +274,7 @@ static struct status run_network(const struct comm *comm, const struct setup *s,
     tell(comm, s, name, found);
   }
   if (window.state) be->close(window.state);
-  if (!status.code && s->backend->model) status = run_train_step(s, name, &net, found);
+  if (!status.code) status = run_train_step(s, name, &net, found);
   mem_free(in), mem_free(out);
   return status;
 }

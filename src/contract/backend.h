@@ -3,8 +3,7 @@
  * every other one is held against it.
  *
  * Entries are required, with two exceptions: those under "own memory" are all there if own_memory
- * is set, and all NULL otherwise; a backend that this build leaves out has no lif, recur and model,
- * and its start fails. */
+ * is set, those under "jobs" if is_built is set, and all NULL otherwise. */
 #ifndef FASCICLE_BACKEND_H
 #define FASCICLE_BACKEND_H
 
@@ -17,6 +16,7 @@ struct model_backend;
 
 struct backend {
   const char *name;
+  bool is_built; /* else this build leaves it out: its start fails and says so */
 
   /* Choose the device for this rank (rank within the host) or say why there is none: EXIT_DEVICE.
    * Local; call once before anything else. */

@@ -99,10 +99,11 @@ struct recur_backend {
   void (*backward_near)(struct recur *state, int k);
   void (*backward_end)(struct recur *state);
 
-  /* Where messages only queue work on the device (transport->queues), a pass over a split window
-   * can be recorded, messages included, and replayed without the host. replay: true when that did
-   * the whole pass; else the caller makes the pass step by step and ends it with recorded. A
-   * backend without recordings returns false and does nothing. */
+  /* Where `records` is set and messages only queue work on the device (transport->queues), a pass
+   * over a split window can be recorded, messages included, and replayed without the host. replay:
+   * true when that did the whole pass; else the caller makes the pass step by step and ends it with
+   * recorded. Both are NULL where `records` is not set. */
+  bool records;
   bool (*replay)(struct recur *state, enum recur_direction direction);
   void (*recorded)(struct recur *state, enum recur_direction direction);
 

@@ -65,6 +65,7 @@ static bool takes_all(const struct plan_graph *g, enum halo_kind kind) {
 void plan_count(const struct comm *alone, struct connectome_file *file, int parts, int per_host,
                 enum halo_kind kind, struct plan_graph *g) {
   const struct connectome_facts *f = connectome_facts(file);
+  ASSERT(parts >= 1 && per_host >= 1);
   *g = (struct plan_graph){.n_nodes = f->n_nodes,
                            .n_edges = f->n_edges,
                            .min_delay = f->n_edges ? f->min_delay : 1,
@@ -98,6 +99,7 @@ static double distinct(double n, double draws) {
 void plan_guess(enum halo_kind kind, struct plan_graph *g) {
   const int parts = g->parts, others = parts - 1,
             near = g->per_host < parts ? g->per_host - 1 : others;
+  ASSERT(parts >= 1 && g->per_host >= 1 && g->n_nodes >= 0 && g->n_edges >= 0);
   struct plan_share *s = g->share = NEW_ZERO(struct plan_share, 1);
   const eidx edges = (g->n_edges + parts - 1) / parts;
   g->n_shares = 1;
@@ -120,6 +122,7 @@ void plan_graph_free(struct plan_graph *g) {
 }
 
 const struct plan_share *plan_largest(const struct plan_graph *g) {
+  ASSERT(g->n_shares >= 1);
   const struct plan_share *most = g->share;
   for (int p = 1; p < g->n_shares; p++)
     if (g->share[p].near + g->share[p].far > most->near + most->far) most = &g->share[p];

@@ -176,6 +176,7 @@ static double slope(const struct link *l, int i) {
 
 double link_seconds(const struct link *l, double bytes, int64_t messages) {
   if (bytes <= 0 || messages <= 0) return 0;
+  ASSERT(l->n >= 2);
   int i = 1;
   while (i < l->n - 1 && bytes > l->bytes[i]) i++;
   const double beyond = fmax(bytes - l->bytes[i - 1], 0);
@@ -183,6 +184,7 @@ double link_seconds(const struct link *l, double bytes, int64_t messages) {
 }
 
 double link_floor(const struct link *l, double bytes) {
+  ASSERT(l->n >= 2);
   double best = slope(l, 1);
   for (int i = 2; i < l->n; i++) best = fmin(best, slope(l, i));
   return l->seconds[0] + bytes * best;

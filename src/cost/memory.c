@@ -166,9 +166,9 @@ static void add_recurrence(struct plan_memory *m, const struct backend *backend,
   add(m, "saved states, own rows", states);
   add(m, "saved states, halo rows", halo_states);
   add(m, "edges, values, gradients of the recurrence",
-      (backend->recur ? backend->recur->bytes : gpu_recur_bytes)(&net) - states - halo_states);
+      (backend->is_built ? backend->recur->bytes : gpu_recur_bytes)(&net) - states - halo_states);
   add(m, "parameters, gradients, moments",
-      (backend->model ? backend->model->bytes : gpu_model_bytes)(&model, true));
+      (backend->is_built ? backend->model->bytes : gpu_model_bytes)(&model, true));
 }
 
 /* Where the graph is read and checkpoints are written. */

@@ -4,14 +4,19 @@
 #include "contract/transport.h"
 #include "core/watchdog.h"
 
+/* Whether passes are recorded: where neither the backend nor the messages need the host. */
+static bool records(const struct recurrence *r, const struct comm *comm) {
+  return comm->via->queues && r->backend->records;
+}
+
 static bool replayed(const struct recurrence *r, const struct comm *comm,
                      enum recur_direction direction) {
-  return comm->via->queues && r->backend->replay(r->state, direction);
+  return records(r, comm) && r->backend->replay(r->state, direction);
 }
 
 static void recorded(const struct recurrence *r, const struct comm *comm,
                      enum recur_direction direction) {
-  if (comm->via->queues) r->backend->recorded(r->state, direction);
+  if (records(r, comm)) r->backend->recorded(r->state, direction);
 }
 
 void recurrence_say_exchange(const struct graph *graph, const struct comm *comm) {

@@ -25,7 +25,7 @@ int trained_options(struct trained_request *request, struct job *job, struct opt
 }
 
 struct status trained_can(const struct job *job) {
-  if (job->backend->model && job->backend->recur) return fine();
+  if (job->backend->is_built) return fine();
   return failure(EXIT_DEVICE,
                  "the device %s has no character model in this build; use --device cpu",
                  job->backend->name);

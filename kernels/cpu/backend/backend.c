@@ -30,6 +30,7 @@ static void copy(void *to, const void *from, size_t bytes) {
 }
 
 const struct backend backend_cpu = {.name = "cpu",
+                                    .is_built = true,
                                     .start = start,
                                     .stop = stop,
                                     .describe = describe,

@@ -80,7 +80,7 @@ VECTOR_CLONES static void embedding_row(const double *d_table, int64_t V, const 
 
 void model_drive_gradient(struct model *m, const float *d_drive) {
   const int V = m->shape.vocabulary, W = m->shape.embedding;
-  ASSERT(model_has_gradient(m));
+  ASSERT(m->want_gradient);
 #pragma omp parallel for num_threads(m->n_threads) schedule(static)
   for (lidx i = 0; i < m->shape.n_in; i++) {
     sum_by_token(m, i, d_drive);

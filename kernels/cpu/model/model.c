@@ -43,7 +43,7 @@ static struct status open_model(const struct model_shape *s, bool want_gradient,
   ASSERT(s->n_edges >= 0 && s->n_own >= 0 && s->n_in >= 0 && s->n_out >= 0);
   struct model *m = *model = NEW(struct model, 1);
   *m = with_shape(s);
-  m->n_threads = n_threads;
+  m->n_threads = n_threads, m->want_gradient = want_gradient;
   const struct arrays arrays = arrays_of(m, want_gradient);
   arrays_open(&arrays);
   for (eidx e = 0; e < s->n_edges; e++) m->scale[e] = 1;
@@ -89,7 +89,7 @@ static void load_core(struct model *m, float *value, float *leak, float *bias) {
 /* dtheta = c dv;  drho = a (1 - a) da */
 static void take_core(struct model *m, const float *d_value, const float *d_leak,
                       const float *d_bias) {
-  ASSERT(model_has_gradient(m));
+  ASSERT(m->want_gradient);
   float *d_rho = model_at(m, MODEL_GRADIENT, MODEL_LEAK);
   multiply(m->scale, d_value, m->shape.n_edges, model_at(m, MODEL_GRADIENT, MODEL_EDGES));
   for (lidx i = 0; i < m->shape.n_own; i++) d_rho[i] = m->leak[i] * (1 - m->leak[i]) * d_leak[i];

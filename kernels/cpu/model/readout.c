@@ -144,7 +144,7 @@ static void readout_bias_gradient(struct model *m) {
 
 void model_readout_gradient(struct model *m, const float *output, float *d_output) {
   const lidx n_out = m->shape.n_out;
-  ASSERT(model_has_gradient(m));
+  ASSERT(m->want_gradient);
 #pragma omp parallel num_threads(m->n_threads)
   {
 #pragma omp for schedule(static)

@@ -12,6 +12,7 @@ struct model {
   struct model_shape shape;
   struct model_layout at;
   int n_threads;
+  bool want_gradient;
   float *array[MODEL_ARRAYS];
   float *scale;          /* [n_edges] c */
   float *leak;           /* [n_own] sigmoid(rho), as last loaded */
@@ -36,10 +37,6 @@ struct model {
 static inline float *model_at(const struct model *m, enum model_array which,
                               enum model_block block) {
   return m->array[which] + m->at.at[block];
-}
-
-static inline bool model_has_gradient(const struct model *m) {
-  return m->array[MODEL_GRADIENT] || m->at.at[MODEL_BLOCKS] == 0;
 }
 
 /* Whether [first, first + n) are parameters. */

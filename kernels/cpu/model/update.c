@@ -15,7 +15,7 @@ VECTOR_CLONES static double squares(const float *x, int64_t n) {
 }
 
 void model_squares_add(struct model *m, int64_t first, int64_t n) {
-  ASSERT(model_has_gradient(m) && model_has_range(m, first, n));
+  ASSERT(m->want_gradient && model_has_range(m, first, n));
   const float *x = m->array[MODEL_GRADIENT] + first;
   const int64_t n_chunks = (n + MODEL_CHUNK - 1) / MODEL_CHUNK;
 #pragma omp parallel for num_threads(m->n_threads) schedule(static)
@@ -42,7 +42,7 @@ VECTOR_CLONES static void adamw_run(const struct adamw_factors *factors, float s
 }
 
 void model_update(struct model *m, int64_t first, int64_t n, const struct adamw *how) {
-  ASSERT(model_has_gradient(m) && model_has_range(m, first, n));
+  ASSERT(m->want_gradient && model_has_range(m, first, n));
   if (!isfinite(m->squares)) return;
   const struct adamw_factors f = adamw_factors_of(how);
   const float scale = (float)adamw_clip(how->clip, sqrt(m->squares));

@@ -1,6 +1,7 @@
 /* The recurrence's entries of the cpu backend: memory and names around recur_window. */
 #include "core/mem.h"
 #include "contract/recurrence.h"
+#include "kernels/interface/recur_calls.h"
 #include "kernels/interface/recur_window.h"
 #include "recur.h"
 
@@ -11,6 +12,7 @@ enum { MAX_SHARES = 512 };
 
 struct recur {
   struct recur_window window;
+  struct recur_calls calls;
   eidx n_edges;
   void *memory;
   lidx *in_slot, *out_slot;
@@ -121,6 +123,7 @@ static struct status open_recur(const struct recur_net *net, int n_threads, stru
   struct recur *r = mem_zero(1, sizeof *r);
   struct recur_room room = {0};
   *state = NULL;
+  r->calls = recur_calls_of(net);
   place(r, net, &room);
   room = (struct recur_room){.memory = r->memory = mem_alloc(room.used, 1)};
   const int64_t inputs = place(r, net, &room);
@@ -178,49 +181,61 @@ static float *d_state(struct recur *r) {
   return r->window.d_state;
 }
 static float *state_k(struct recur *r, int k) {
+  ASSERT(k >= 0 && k <= r->calls.K);
   return recur_state(&r->window, k);
 }
 static void carry(struct recur *r) {
   const struct recur_window *w = &r->window;
+  recur_calls_carry(&r->calls);
   const float *last = recur_state(w, w->steps * w->microsteps);
   const size_t n = (size_t)w->n_own * (size_t)w->batch;
   if (last != recur_state(w, 0) && n > 0) memcpy(recur_state(w, 0), last, n * sizeof *last);
 }
 
-static bool replay(struct recur *r, enum recur_direction direction) {
-  (void)r, (void)direction;
-  return false;
-}
-
-static void recorded(struct recur *r, enum recur_direction direction) {
-  (void)r, (void)direction;
+/* In (0, 1), as far as floats go, and 0 before they are set. */
+static bool leaks_fit(const struct recur_window *w) {
+  for (lidx i = 0; i < w->n_own; i++)
+    if (!(w->leak[i] >= 0 && w->leak[i] <= 1)) return false;
+  return true;
 }
 
 static void forward_begin(struct recur *r) {
-  (void)r; /* nothing to prepare: values are read in the order in which they are kept */
+  recur_calls_forward_begin(&r->calls);
+  ASSERT(
+      leaks_fit(&r->window)); /* nothing to prepare: values are read in the order they stand in */
 }
 static void forward_near(struct recur *r, int k) {
+  recur_calls_forward_near(&r->calls, k);
   recur_forward_near(&r->window, k);
 }
 static void forward_far(struct recur *r, int k) {
+  recur_calls_forward_far(&r->calls, k);
   recur_forward_far(&r->window, k);
 }
 static void backward_begin(struct recur *r) {
+  recur_calls_backward_begin(&r->calls);
   recur_backward_begin(&r->window);
 }
 static void backward_far(struct recur *r, int k) {
+  recur_calls_backward_far(&r->calls, k);
   recur_backward_far(&r->window, k);
 }
 static void backward_near(struct recur *r, int k) {
+  recur_calls_backward_near(&r->calls, k);
   recur_backward_near(&r->window, k);
 }
 static void backward_end(struct recur *r) {
+  recur_calls_backward_end(&r->calls);
   recur_backward_end(&r->window);
 }
 static void window_forward(struct recur *r) {
+  ASSERT(!r->calls.split && leaks_fit(&r->window));
+  recur_calls_window_forward(&r->calls);
   recur_window_forward(&r->window);
 }
 static void window_backward(struct recur *r) {
+  ASSERT(!r->calls.split);
+  recur_calls_window_backward(&r->calls);
   recur_window_backward(&r->window);
 }
 
@@ -247,7 +262,5 @@ const struct recur_backend recur_cpu = {.open = open_recur,
                                         .backward_far = backward_far,
                                         .backward_near = backward_near,
                                         .backward_end = backward_end,
-                                        .replay = replay,
-                                        .recorded = recorded,
                                         .window_forward = window_forward,
                                         .window_backward = window_backward};

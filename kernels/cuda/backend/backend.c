@@ -25,6 +25,7 @@ static struct status start(int local_rank) {
 }
 
 const struct backend backend_cuda = {.name = "cuda",
+                                     .is_built = true,
                                      .start = start,
                                      .stop = gpu_stop,
                                      .describe = gpu_describe,

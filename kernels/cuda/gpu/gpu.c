@@ -12,6 +12,7 @@ static cudaStream_t stream;
 static int processors;
 static size_t shared_bytes;
 static int64_t held, most;
+static bool recording; /* between gpu_capture_begin and gpu_capture_end */
 
 void gpu_check_at(const char *file, int line, cudaError_t code, const char *call) {
   if (code == cudaSuccess) return;
@@ -105,6 +106,7 @@ size_t gpu_shared_bytes(void) {
 enum { HEADER = 256 }; /* keeps cudaMalloc's alignment; holds the size of the block */
 
 void *gpu_zero(int64_t n, size_t bytes) {
+  ASSERT(n >= 0 && bytes > 0);
   if (n == 0) return NULL;
   const int64_t size = n * (int64_t)bytes + HEADER;
   char *at = NULL;
@@ -176,12 +178,14 @@ void *gpu_copy_of(const void *host, int64_t n, size_t bytes) {
 
 void gpu_put(void *there, const void *host, size_t bytes) {
   if (bytes == 0) return;
+  ASSERT(there && host);
   CHECK_CUDA(cudaMemcpyAsync(there, host, bytes, cudaMemcpyHostToDevice, stream));
   CHECK_CUDA(cudaStreamSynchronize(stream));
 }
 
 void gpu_get(void *host, const void *there, size_t bytes) {
   if (bytes == 0) return;
+  ASSERT(there && host);
   CHECK_CUDA(cudaMemcpyAsync(host, there, bytes, cudaMemcpyDeviceToHost, stream));
   CHECK_CUDA(cudaStreamSynchronize(stream));
 }
@@ -223,12 +227,16 @@ void *gpu_pinned_at(void *host) {
 /* ---- captured graphs ---- */
 
 void gpu_capture_begin(void) {
+  ASSERT(!recording);
+  recording = true;
   CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
 }
 
 cudaGraphExec_t gpu_capture_end(void) {
   cudaGraph_t graph;
   cudaGraphExec_t ready;
+  ASSERT(recording);
+  recording = false;
   CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
   /* Launches keep the priority of the stream they were captured on: transfers go before work. */
   CHECK_CUDA(cudaGraphInstantiate(&ready, graph, cudaGraphInstantiateFlagUseNodePriority));
@@ -237,5 +245,6 @@ cudaGraphExec_t gpu_capture_end(void) {
 }
 
 void gpu_replay(cudaGraphExec_t graph) {
+  ASSERT(!recording);
   CHECK_CUDA(cudaGraphLaunch(graph, stream));
 }

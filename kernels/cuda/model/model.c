@@ -25,6 +25,7 @@ struct figures_kept {
 
 struct model {
   struct model_shape shape;
+  bool want_gradient;
   struct model_layout at;
   struct model_device d;
   cublasHandle_t blas;
@@ -80,7 +81,7 @@ static struct status open(const struct model_shape *s, bool want_gradient, int n
                           struct model **model) {
   (void)n_threads;
   struct model *m = *model = NEW_ZERO(struct model, 1);
-  m->shape = *s, m->at = model_layout_of(s);
+  m->shape = *s, m->want_gradient = want_gradient, m->at = model_layout_of(s);
   m->d = (struct model_device){s->vocabulary, s->embedding, s->batch, s->steps, s->n_in, s->n_out};
   CHECK_BLAS(cublasCreate(&m->blas));
   CHECK_BLAS(cublasSetStream(m->blas, gpu_stream()));
@@ -131,6 +132,7 @@ static void load_core(struct model *m, float *value, float *leak, float *bias) {
 
 static void take_core(struct model *m, const float *d_value, const float *d_leak,
                       const float *d_bias) {
+  ASSERT(m->want_gradient);
   model_device_multiply(m->a.scale, d_value, m->shape.n_edges, at(m, MODEL_GRADIENT, MODEL_EDGES));
   model_device_sigmoid_gradient(m->a.leak, d_leak, m->shape.n_own,
                                 at(m, MODEL_GRADIENT, MODEL_LEAK));
@@ -167,14 +169,22 @@ static void table(struct model *m) {
                          m->a.table, V));
 }
 
+/* Whether all n are in [least, end). */
+static bool token_range(const int32_t *token, int64_t n, int32_t least, int32_t end) {
+  for (int64_t i = 0; i < n; i++)
+    if (token[i] < least || token[i] >= end) return false;
+  return true;
+}
+
 static void drive(struct model *m, const int32_t *token, float *to) {
+  ASSERT(token_range(token, (int64_t)m->shape.steps * m->shape.batch, 0, m->shape.vocabulary));
   const struct stage *stage = &m->stage[++m->steps % STAGES];
   const int V = m->shape.vocabulary, n = m->shape.steps * m->shape.batch;
   int32_t *staged = stage->host, *position = staged + 2 * (int64_t)n, *first = position + n;
   CHECK_CUDA(cudaEventSynchronize(stage->sent));
   memcpy(staged, token, (size_t)n * sizeof *staged);
   send(m->a.token, staged, n);
-  if (m->a.position) {
+  if (m->want_gradient) {
     sort_positions(token, n, V, position, first);
     send(m->a.position, position, n), send(m->a.first, first, V + 1);
   }
@@ -188,6 +198,7 @@ static void drive_gradient(struct model *m, const float *d_drive) {
   const int V = m->shape.vocabulary, W = m->shape.embedding, n_in = m->shape.n_in;
   const float *projection = at(m, MODEL_PARAMETERS, MODEL_PROJECTION), one = 1, zero = 0;
   float *d_embedding = at(m, MODEL_GRADIENT, MODEL_EMBEDDING);
+  ASSERT(m->want_gradient);
   model_device_drive_gradient(&m->d, d_drive, m->a.position, m->a.first,
                               at(m, MODEL_PARAMETERS, MODEL_EMBEDDING), m->a.d_table,
                               at(m, MODEL_GRADIENT, MODEL_PROJECTION));
@@ -221,6 +232,7 @@ static float *logit(struct model *m) {
 static void loss(struct model *m, const int32_t *target, double scale) {
   const struct stage *stage = &m->stage[m->steps % STAGES]; /* that of the drive before */
   const int64_t n = (int64_t)m->shape.steps * m->shape.batch;
+  ASSERT(token_range(target, n, -1, m->shape.vocabulary));
   memcpy(stage->host + n, target, (size_t)n * sizeof *target);
   send(m->a.target, stage->host + n, n);
   CHECK_CUDA(cudaEventRecord(stage->sent, gpu_stream()));
@@ -244,6 +256,7 @@ static void readout_gradient(struct model *m, const float *output, float *d_outp
   const int V = m->shape.vocabulary, B = m->shape.batch, n_out = m->shape.n_out,
             TB = m->shape.steps * B;
   const float one = 1, zero = 0;
+  ASSERT(m->want_gradient);
   model_device_by_row(&m->d, V, m->a.logit, m->a.logit_rows);
   model_device_row_sums(&m->d, V, m->a.logit_rows, at(m, MODEL_GRADIENT, MODEL_READOUT_BIAS));
   if (n_out == 0) return;
@@ -257,11 +270,17 @@ static void readout_gradient(struct model *m, const float *output, float *d_outp
 
 /* ---- optimiser and figures ---- */
 
+/* Whether [first, first + n) are parameters. */
+static bool has_range(const struct model *m, int64_t first, int64_t n) {
+  return first >= 0 && n >= 0 && first + n <= m->at.at[MODEL_BLOCKS];
+}
+
 static void squares_clear(struct model *m) {
   CHECK_CUDA(cudaMemsetAsync(m->a.sum + 1, 0, sizeof *m->a.sum, gpu_stream()));
 }
 
 static void squares_add(struct model *m, int64_t first, int64_t n) {
+  ASSERT(m->want_gradient && has_range(m, first, n));
   model_device_squares(m->a.array[MODEL_GRADIENT] + first, n, m->a.parts, m->a.sum + 1);
 }
 
@@ -274,6 +293,7 @@ static void squares_set(struct model *m, double squares_of_all) {
 }
 
 static void figures_note(struct model *m) {
+  ASSERT(m->noted - m->read < MODEL_FIGURES_KEPT);
   const struct figures_kept *kept = &m->kept[m->noted++ % MODEL_FIGURES_KEPT];
   CHECK_CUDA(cudaMemcpyAsync(kept->host, m->a.sum, sizeof *kept->host, cudaMemcpyDeviceToHost,
                              gpu_stream()));
@@ -281,12 +301,14 @@ static void figures_note(struct model *m) {
 }
 
 static struct model_figures figures(struct model *m) {
+  ASSERT(m->read < m->noted);
   const struct figures_kept *kept = &m->kept[m->read++ % MODEL_FIGURES_KEPT];
   CHECK_CUDA(cudaEventSynchronize(kept->there));
   return *kept->host;
 }
 
 static void update(struct model *m, int64_t first, int64_t n, const struct adamw *how) {
+  ASSERT(m->want_gradient && has_range(m, first, n));
   const struct adamw_factors f = adamw_factors_of(how);
   model_device_adamw(&f, m->a.sum + 1, n, m->a.array[MODEL_PARAMETERS] + first,
                      m->a.array[MODEL_GRADIENT] + first, m->a.array[MODEL_MOMENT1] + first,

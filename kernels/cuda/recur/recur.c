@@ -7,12 +7,14 @@
 #include "kernels/cuda/gpu/arrays.h"
 #include "kernels/cuda/gpu/gpu.h"
 #include "kernels/cuda/layout/tables.h"
+#include "kernels/interface/recur_calls.h"
 #include "persist.h"
 
 struct recur {
   struct recur_device d;
   struct recur_sizes sizes;
   struct gpu_queue queue;
+  struct recur_calls calls;
   struct persist_device persist;           /* where sizes.persistent: whole windows */
   cudaGraphExec_t forward, backward;       /* NULL until first used */
   cudaGraphExec_t split[RECUR_DIRECTIONS]; /* passes over a split window, messages included */
@@ -69,6 +71,7 @@ static struct status open(const struct recur_net *net, int n_threads, struct rec
   struct recur *r = NEW_ZERO(struct recur, 1);
   struct arrays window = {0};
   r->queue.stream = gpu_stream();
+  r->calls = recur_calls_of(net);
   recur_set_counts(&r->d, &r->sizes, net);
   tables_to_device(r, net, RECUR_FORWARD);
   if (net->want_gradient) tables_to_device(r, net, RECUR_BACKWARD);
@@ -93,10 +96,6 @@ static void close(struct recur *r) {
 /* An error of what an entry has queued is fatal. */
 static void check(const struct recur *r) {
   gpu_check_at(__FILE__, __LINE__, r->queue.error, "a kernel of the recurrence");
-}
-
-static int last_state(const struct recur *r) {
-  return r->d.steps * r->d.microsteps;
 }
 
 /* ---- where things stand ---- */
@@ -147,14 +146,15 @@ static float *d_state(struct recur *r) {
 
 static float *state(struct recur *r, int k) {
   const int64_t rows = (int64_t)r->d.n_own + r->d.n_halo;
-  ASSERT(k >= 0 && k <= last_state(r));
-  ASSERT(!r->sizes.persistent || k == 0 || k == last_state(r));
+  ASSERT(k >= 0 && k <= r->calls.K);
+  ASSERT(!r->sizes.persistent || k == 0 || k == r->calls.K);
   if (r->sizes.persistent) return k == 0 ? r->d.states : r->persist.last;
   return r->d.states + (r->d.all_states ? k : k % 2) * rows * r->d.batch;
 }
 
 static void carry(struct recur *r) {
-  const float *last = state(r, last_state(r));
+  recur_calls_carry(&r->calls);
+  const float *last = state(r, r->calls.K);
   const size_t size = (size_t)r->d.n_own * (size_t)r->d.batch * sizeof *last;
   if (last != state(r, 0) && size > 0)
     CHECK_CUDA(cudaMemcpyAsync(state(r, 0), last, size, cudaMemcpyDeviceToDevice, gpu_stream()));
@@ -163,43 +163,46 @@ static void carry(struct recur *r) {
 /* ---- microstep by microstep ---- */
 
 static void forward_begin(struct recur *r) {
+  ASSERT(!r->sizes.persistent);
+  recur_calls_forward_begin(&r->calls);
   recur_queue_values(&r->queue, &r->d);
   check(r);
 }
 
 static void forward_near(struct recur *r, int k) {
-  ASSERT(k >= 0 && k < last_state(r) && !r->sizes.persistent);
+  recur_calls_forward_near(&r->calls, k);
   recur_device_forward(&r->queue, &r->d, k, RECUR_NEAR_EDGES);
   check(r);
 }
 
 static void forward_far(struct recur *r, int k) {
-  ASSERT(k >= 0 && k < last_state(r) && !r->sizes.persistent);
+  recur_calls_forward_far(&r->calls, k);
   recur_device_round(&r->queue, &r->d, k, r->d.n_own, r->d.n_halo);
   recur_device_forward(&r->queue, &r->d, k, RECUR_FAR_EDGES);
   check(r);
 }
 
 static void backward_begin(struct recur *r) {
-  ASSERT(r->sizes.want_gradient);
+  recur_calls_backward_begin(&r->calls);
   recur_queue_start(&r->queue, &r->d);
   check(r);
 }
 
 static void backward_far(struct recur *r, int k) {
-  ASSERT(k >= 0 && k < last_state(r) && r->sizes.want_gradient);
+  recur_calls_backward_far(&r->calls, k);
   recur_device_elementwise(&r->queue, &r->d, k);
   recur_device_transposed_halo(&r->queue, &r->d, k);
   check(r);
 }
 
 static void backward_near(struct recur *r, int k) {
-  ASSERT(k >= 0 && k < last_state(r) && r->sizes.want_gradient);
+  recur_calls_backward_near(&r->calls, k);
   recur_device_transposed(&r->queue, &r->d, k, false);
   check(r);
 }
 
 static void backward_end(struct recur *r) {
+  recur_calls_backward_end(&r->calls);
   recur_device_give(&r->queue, &r->d);
   check(r);
 }
@@ -210,6 +213,10 @@ static void backward_end(struct recur *r) {
  * is recorded, the rest are replays. */
 static bool replay(struct recur *r, enum recur_direction direction) {
   if (r->split[direction]) {
+    if (direction == RECUR_FORWARD)
+      recur_calls_window_forward(&r->calls);
+    else
+      recur_calls_window_backward(&r->calls);
     gpu_replay(r->split[direction]);
     return true;
   }
@@ -251,12 +258,14 @@ static void window(struct recur *r, cudaGraphExec_t *graph, void (*queue)(struct
 }
 
 static void window_forward(struct recur *r) {
-  ASSERT(r->d.n_halo == 0);
+  ASSERT(!r->calls.split);
+  recur_calls_window_forward(&r->calls);
   window(r, &r->forward, queue_forward);
 }
 
 static void window_backward(struct recur *r) {
-  ASSERT(r->d.n_halo == 0 && r->sizes.want_gradient);
+  ASSERT(!r->calls.split);
+  recur_calls_window_backward(&r->calls);
   window(r, &r->backward, queue_backward);
 }
 
@@ -283,6 +292,7 @@ const struct recur_backend recur_cuda = {.open = open,
                                          .backward_far = backward_far,
                                          .backward_near = backward_near,
                                          .backward_end = backward_end,
+                                         .records = true,
                                          .replay = replay,
                                          .recorded = recorded,
                                          .window_forward = window_forward,

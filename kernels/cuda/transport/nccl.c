@@ -26,6 +26,7 @@ struct nccl_state {
   float *segment; /* [size][segment_floats] */
   int64_t segment_floats;
   struct nccl_watch watch;
+  bool busy; /* between begin and end of an exchange */
 };
 
 static void check_nccl_at(const char *file, int line, ncclResult_t code, const char *call,
@@ -106,7 +107,18 @@ static void close_nccl(struct comm *comm) {
 
 /* ---- halo ---- */
 
-/* The transport's stream goes on where the work has got to. */
+/* One exchange at a time. */
+static void note_begin(struct nccl_state *s) {
+  ASSERT(!s->busy);
+  s->busy = true;
+}
+
+static void note_end(struct nccl_state *s) {
+  ASSERT(s->busy);
+  s->busy = false;
+}
+
+/* What the transport's stream does next waits for the work queued so far. */
 static void follow_work(struct nccl_state *s) {
   CHECK_CUDA(cudaEventRecord(s->ready, gpu_stream()));
   CHECK_CUDA(cudaStreamWaitEvent(s->stream, s->ready, 0));
@@ -135,6 +147,8 @@ static void receive_run(struct nccl_state *s, void *to, eidx rows, size_t row_by
 static void exchange_begin(const struct comm *comm, const struct halo *h, void *rows, lidx n_own,
                            size_t row_bytes) {
   struct nccl_state *s = comm->via_state;
+  ASSERT(n_own >= 0 && row_bytes % sizeof(uint32_t) == 0); /* rows are packed by words */
+  note_begin(s);
   if (h->n_peers == 0 && !s->peer) return;
   const struct halo_device *d = halo_device_of(&s->halo, h, row_bytes, false);
   const bool by_peer = s->peer && peer_serves(s->peer, comm, h, n_own);
@@ -160,12 +174,14 @@ static void exchange_begin(const struct comm *comm, const struct halo *h, void *
 }
 
 static void exchange_end(const struct comm *comm, const struct halo *h) {
+  note_end(comm->via_state);
   if (h->n_peers > 0) wait_for_arrival(comm->via_state);
 }
 
 static void reduce_begin(const struct comm *comm, const struct halo *h, float *rows, lidx n_own,
                          int width) {
   struct nccl_state *s = comm->via_state;
+  note_begin(s);
   if (h->n_peers == 0 && !s->peer) return;
   const size_t row_bytes = (size_t)width * sizeof(float);
   const struct halo_device *d = halo_device_of(&s->halo, h, row_bytes, false);
@@ -192,8 +208,9 @@ static void reduce_begin(const struct comm *comm, const struct halo *h, float *r
 }
 
 static void reduce_end(const struct comm *comm, const struct halo *h, float *rows, int width) {
-  if (h->n_peers == 0) return;
   struct nccl_state *s = comm->via_state;
+  note_end(s);
+  if (h->n_peers == 0) return;
   wait_for_arrival(s);
   halo_device_add(halo_device_of(&s->halo, h, (size_t)width * sizeof(float), false), h, rows,
                   width);
@@ -209,6 +226,7 @@ static int64_t segment_start(int64_t n, int64_t length, int r) {
 static void sum(const struct comm *comm, float *x, int64_t n) {
   if (comm->size == 1 || n == 0) return;
   struct nccl_state *s = comm->via_state;
+  ASSERT(!s->busy);
   const int R = comm->size, me = comm->rank;
   const int64_t length = (n + R - 1) / R, mine = segment_start(n, length, me);
   const int64_t count = segment_start(n, length, me + 1) - mine;
