@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* Steps of linear models in one pass, by AVX-512 and AVX2, against the passes of model_pass.c: any
- * values, counters and inputs. */
+/* Steps of linear models in one pass, by AVX-512 (also with products of 52 bits) and AVX2, against
+ * the passes of model_pass.c: any values, counters and inputs. */
 #include "check.h"
 #include "core/mem.h"
 #include "core/rng.h"
@@ -8,6 +8,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+static uint32_t shifts; /* s of factors is below that */
+static int largest;     /* bits of components */
 
 enum { N = 150, ROUNDS = 300 }; /* no multiple of a vector's width */
 
@@ -27,7 +30,8 @@ static int64_t value(uint32_t round, uint32_t i, uint32_t what, int bits) {
 
 static struct lif_factor factor(uint32_t round, uint32_t e, bool whole) {
   const uint64_t r = draw(round, e, 1);
-  return (struct lif_factor){(uint32_t)(r >> 32), (uint8_t)(whole || r % 3 == 0 ? 0 : r >> 8 & 31),
+  return (struct lif_factor){(uint32_t)(r >> 32),
+                             (uint8_t)(whole || r % 3 == 0 ? 0 : (r >> 8) % shifts),
                              r & 1 << 20 ? 1 : -1};
 }
 
@@ -58,7 +62,7 @@ static void fill(struct lif_model_work *w, uint32_t round) {
   struct model_dense *d = &w->d;
   for (uint32_t i = 0; i < N; i++) {
     for (int c = 0; c < d->shape->n_components; c++)
-      w->x[c][i] = value(round, i, 10 + (uint32_t)c, round % 7 ? 45 : 60);
+      w->x[c][i] = value(round, i, 10 + (uint32_t)c, round % 7 ? 45 : largest);
     w->counter[i] = (uint16_t)(draw(round, i, 20) % 3 ? 0 : draw(round, i, 21) >> 40 % 60);
     w->current[i] = value(round, i, 22, 40), w->direct[i] = value(round, i, 23, 40);
     for (int k = 0; k < 2; k++) w->synapse[k][i] = value(round, i, 24 + (uint32_t)k, 40);
@@ -129,11 +133,15 @@ static int check_loops(const struct model_loop *loops, int n) {
 
 int main(int argc, char **argv) {
   test_start(&argc, &argv);
-  int wide, narrow;
+  int wide, narrow, small;
+  shifts = 32, largest = 60;
   const struct model_loop *loops = model_loops512(&wide);
   check_loops(loops, wide);
   loops = model_loops256(&narrow);
   check_loops(loops, narrow);
-  printf("%d forms by AVX-512, %d by AVX2\n", wide, narrow);
+  loops = model_loops_small(&small);
+  shifts = LIF_SMALL_SHIFT + 1, largest = 51;
+  check_loops(loops, small);
+  printf("%d forms by AVX-512, %d by AVX2, %d by 52 bits\n", wide, narrow, small);
   return test_end();
 }

@@ -13,30 +13,34 @@ enum {
   N = 2600,
   DEGREE = 30,
   STEPS = 900,
-  FIRST_OTHER = 2100,
+  FIRST_OTHER = 2048,
   CLASSES = 3,
 };
 static const double DT_MS = 0.1;
 
-/* A model, its delays, and whether sums are held in 64 bits. */
+/* A model, its delays, and whether sums are held in 64 bits; a strong current makes components
+ * large. */
 struct scene {
   const struct lif_model_kind *kind;
   bool adapts;
   double weight; /* mV or pA */
   int low_delay, high_delay;
   bool wide;
+  double i_e_pa; /* of nodes from FIRST_OTHER on */
 };
 
-static const struct scene scenes[] = {{&lif_model_delta, false, 0.4, 18, 18, false},
-                                      {&lif_model_delta, true, 0.4, 1, 9, false},
-                                      {&lif_model_exp, false, 2, 18, 18, false},
-                                      {&lif_model_exp, false, 2, 1, 9, true},
-                                      {&lif_model_exp, true, 2, 5, 7, false},
-                                      {&lif_model_psc_exp, false, 150, 18, 18, false},
-                                      {&lif_model_psc_exp, true, 150, 1, 9, false},
-                                      {&lif_model_psc_exp, false, 150, 4, 8, true},
-                                      {&lif_model_psc_alpha, false, 40, 18, 18, false},
-                                      {&lif_model_psc_alpha, true, 40, 2, 9, false}};
+static const struct scene scenes[] = {{&lif_model_delta, false, 0.4, 18, 18, false, 20},
+                                      {&lif_model_delta, true, 0.4, 1, 9, false, 20},
+                                      {&lif_model_exp, false, 2, 18, 18, false, 20},
+                                      {&lif_model_exp, false, 2, 1, 9, true, 20},
+                                      {&lif_model_exp, false, 2, 18, 18, false, -1e9},
+                                      {&lif_model_psc_exp, false, 150, 2, 4, false, -1e9},
+                                      {&lif_model_exp, true, 2, 5, 7, false, 20},
+                                      {&lif_model_psc_exp, false, 150, 18, 18, false, 20},
+                                      {&lif_model_psc_exp, true, 150, 1, 9, false, 20},
+                                      {&lif_model_psc_exp, false, 150, 4, 8, true, 20},
+                                      {&lif_model_psc_alpha, false, 40, 18, 18, false, 20},
+                                      {&lif_model_psc_alpha, true, 40, 2, 9, false, 20}};
 
 /* ---- the net ---- */
 
@@ -82,7 +86,7 @@ static void make_model(const struct scene *scene, const struct lif_net *net,
                                         .adaptation_jump_mv = 1.5}};
   const bool bare[CLASSES] = {false, false, true};
   neuron[1] = neuron[2] = neuron[0];
-  neuron[1].tau_m_ms = 3, neuron[1].i_e_pa = 20;
+  neuron[1].tau_m_ms = scene->i_e_pa < 0 ? 1 : 3, neuron[1].i_e_pa = scene->i_e_pa;
   neuron[1].adaptation_into = ADAPTATION_THRESHOLD;
   CHECK_FINE(lif_model_build(scene->kind, neuron, bare, CLASSES, DT_MS, scene->weight, "test",
                              model, units));
@@ -215,7 +219,7 @@ static struct lif_fault pending_fault(const struct variant *variant, int sign) {
   for (int e = 0; e < PARALLEL; e++)
     source[e] = 0, target[e] = 2, delay[e] = 5, weight[e] = (int16_t)(sign * 32767);
   const struct lif_edges edges = {3, PARALLEL, source, target, weight, delay, NULL};
-  const struct scene scene = {&lif_model_psc_exp, false, 1e-6, 5, 5, true};
+  const struct scene scene = {&lif_model_psc_exp, false, 1e-6, 5, 5, true, 0};
   struct test_net p;
   struct lif_model model;
   struct lif_units units;

@@ -2,6 +2,7 @@
  * step cannot change, and that nothing reaches in the batch, are left where they are; the others
  * are gathered side by side if they are few. */
 #include "model_work.h"
+#include "model_block.h"
 #include "core/mem.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@ enum { MOVING = 4 }; /* gathering a neuron and putting it back costs about so ma
 
 struct lif_model_work *lif_model_work_open(const struct lif_model *model) {
   struct lif_model_work *w = NEW_ZERO(struct lif_model_work, 1);
-  w->step = model_fused_step(model);
+  w->step = model_fused_step(model), w->small = model_small_step(model);
   w->d.shape = &model->shape, w->d.model = model;
   return w;
 }
@@ -124,9 +125,11 @@ static void reset(struct lif_model_work *w, lidx i) {
   for (int c = 0; c < shape->n_components; c++)
     if (shape->cleared >> c & 1) w->d.x[c][i] = 0;
   w->d.x[0][i] = class->reset;
+  w->found.large |= llabs(class->reset) >= LIF_LARGE;
   if (shape->adaptation >= 0) {
     int64_t *jumped = &w->d.x[shape->adaptation][i];
     *jumped += class->jump;
+    w->found.large |= llabs(*jumped) >= LIF_LARGE;
     w->found.exceeds |= llabs(*jumped) >= LIF_MOST_VALUE;
   }
   w->d.counter[i] = class->rest;
@@ -175,7 +178,9 @@ static bool step(struct lif_engine *s, struct lif_part *part, const struct lif_a
   struct lif_model_work *w = part->work;
   if (!lif_model_take(s, part, a)) return false;
   const lidx n_forced = forced_places(s, part, a);
-  if (w->step && w->d.class && !n_forced)
+  if (w->small && !w->found.large && w->d.class && !n_forced)
+    w->small(&w->d, &w->in, &w->found);
+  else if (w->step && w->d.class && !n_forced)
     w->step(&w->d, &w->in, &w->found);
   else
     lif_model_passes(w, n_forced, part->forced);
@@ -200,6 +205,12 @@ static bool run(struct lif_engine *s, struct lif_part *part, int n, bool settlin
   return true;
 }
 
+static bool is_large(const struct lif_engine *s, const struct lif_model_work *w) {
+  for (int c = 0; c < w->d.shape->n_components; c++)
+    if (model_exceeds(component_at(s, c, w->base), LIF_LARGE, w->n)) return true;
+  return false;
+}
+
 void lif_model_block(struct lif_engine *s, struct lif_part *part, lidx block, int n) {
   struct lif_model_work *w = part->work;
   uint64_t active[LIF_WORDS];
@@ -213,9 +224,11 @@ void lif_model_block(struct lif_engine *s, struct lif_part *part, lidx block, in
   else
     stay(s, w);
   w->d.rests = s->resting[block];
+  const bool large = s->large[block] && is_large(s, w);
+  w->found.large = large;
   const bool settling = s->step / SETTLING != (s->step + n) / SETTLING;
   if (!run(s, part, n, settling)) return;
-  s->resting[block] = w->d.rests;
+  s->resting[block] = w->d.rests, s->large[block] = large || w->found.large;
   if (w->gathered) put_back(s, w);
   for (int i = 0; i < LIF_WORDS; i++) settled_of(s, block)[i] &= ~active[i];
   if (settling) settle(s, w);

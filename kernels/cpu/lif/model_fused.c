@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-static bool is_whole(const struct lif_model *model) {
+static bool shifts_up_to(const struct lif_model *model, int most) {
   for (int k = 0; k < model->n_classes; k++)
     for (int e = 0; e < model->shape.n_entries; e++)
-      if (model->classes[k].factor[e].s) return false;
+      if (model->classes[k].factor[e].s > most) return false;
   return true;
 }
 
@@ -19,7 +19,7 @@ static bool fits(const struct model_form *form, const struct lif_model *model) {
   return form->n == shape->n_components && form->keeps == shape->keeps &&
          form->frozen == shape->frozen && form->plus == shape->plus &&
          form->minus == shape->minus && form->adaptation == shape->adaptation &&
-         form->early == shape->arrivals_early && (!form->whole || is_whole(model));
+         form->early == shape->arrivals_early && (!form->whole || shifts_up_to(model, 0));
 }
 
 static model_step *find(const struct model_loop *loop, int n, const struct lif_model *model) {
@@ -35,4 +35,10 @@ model_step *model_fused_step(const struct lif_model *model) {
   if (found) return found;
   loops = model_loops256(&n);
   return find(loops, n, model);
+}
+
+model_step *model_small_step(const struct lif_model *model) {
+  int n;
+  const struct model_loop *loops = model_loops_small(&n);
+  return shifts_up_to(model, LIF_SMALL_SHIFT) ? find(loops, n, model) : NULL;
 }

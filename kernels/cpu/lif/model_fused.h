@@ -5,6 +5,9 @@
 
 #include "block.h"
 
+/* Components below this in size can be computed by narrower products. */
+#define LIF_LARGE ((int64_t)1 << 51)
+
 enum { LIF_WORDS = LIF_BLOCK / 64 }; /* a bit for each neuron of a block */
 
 /* The neurons that are computed, and what they are made of. Arrays are readable and writable up to
@@ -34,6 +37,7 @@ struct model_inputs {
 struct model_found {
   bool settling;                  /* in: `changed` is wanted */
   bool any, rests;                /* somebody fires; some counter was above 0 */
+  bool large;                     /* some component may have reached LIF_LARGE */
   bool exceeds;                   /* some component may have left its bounds */
   uint8_t fired[LIF_BLOCK / 8];   /* nobody is reset yet */
   uint8_t lost[LIF_BLOCK / 8];    /* fires or rests */
@@ -61,7 +65,12 @@ struct model_loop {
 const struct model_loop *model_loops512(int *n);
 const struct model_loop *model_loops256(int *n);
 
-/* The quickest loop for a model, or NULL. */
+/* For components below LIF_LARGE alone, and factors with s <= LIF_SMALL_SHIFT. */
+const struct model_loop *model_loops_small(int *n);
+enum { LIF_SMALL_SHIFT = 20 };
+
+/* The quickest loop for a model, or NULL; the same for components below LIF_LARGE. */
 model_step *model_fused_step(const struct lif_model *model);
+model_step *model_small_step(const struct lif_model *model);
 
 #endif

@@ -82,7 +82,7 @@ static const uint8_t *losers(struct lif_model_work *w) {
 }
 
 static void store(struct lif_model_work *w) {
-  w->found.exceeds = false;
+  w->found.exceeds = false, w->found.large = true; /* not looked at */
   for (int c = 0; c < w->d.shape->n_components; c++) {
     w->found.exceeds |= model_exceeds(w->next[c], LIF_MOST_VALUE, w->d.n);
     memcpy(w->d.x[c], w->next[c], (size_t)w->d.n * sizeof(int64_t));

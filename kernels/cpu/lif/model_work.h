@@ -7,7 +7,8 @@
 
 /* Room for one block, and the block that is there now. */
 struct lif_model_work {
-  model_step *step; /* of the model, or NULL: by passes */
+  model_step *step;  /* of the model, or NULL: by passes */
+  model_step *small; /* for components below LIF_LARGE, or NULL */
   struct model_dense d;
   lidx block, base, n;         /* rows base .. base + n - 1 */
   bool gathered;               /* else all neurons are computed where they stand */

@@ -61,6 +61,7 @@ struct lif_engine {
       *slot; /* [2 max_delay]: slot[t % max_delay + d] is that of step t + d, 0 <= d <= max_delay */
 
   uint8_t *resting; /* [n_blocks] some counter may be above 0 */
+  uint8_t *large;   /* [n_blocks] with a model: some component may have reached LIF_LARGE */
   uint8_t *still;   /* [n_blocks] lif_shift: a step without input changes nothing */
   uint8_t *barred;  /* [n_blocks] some neuron is removed */
 

@@ -1,34 +1,11 @@
 /* A step of a linear model in one pass over a block, for vectors of any width: the including file
- * says what a vector V of 64-bit lanes and a mask M of its lanes are. Products are those of
- * contract/lif_model.h by size and sign: |x| p = ((|x| >> 32) f + ((|x| mod 2^32) f + low) >> 32 +
- * high) >> s with low = 2^31 where s = 0, else high = 2^(s - 1). */
+ * says what a vector V of 64-bit lanes and a mask M of its lanes are, and what a product is:
+ * struct lanes of a factor, lanes_of, product. */
 #ifndef FASCICLE_LIF_FUSED_BODY_H
 #define FASCICLE_LIF_FUSED_BODY_H
 
-#define ALWAYS static inline __attribute__((always_inline))
-
-struct lanes {
-  V f, low, high, s;
-  M negative;
-};
-
-ALWAYS struct lanes lanes_of(struct lif_factor p) {
-  return (struct lanes){.f = v_all(p.f),
-                        .low = v_all(p.s ? 0 : 0x80000000),
-                        .high = v_all(p.s ? (int64_t)1 << (p.s - 1) : 0),
-                        .s = v_all(p.s),
-                        .negative = m_all(p.sign < 0)};
-}
-
-/* |x| p; high: |x| >> 32. */
-ALWAYS V product(V size, V high, const struct lanes *p, bool whole) {
-  const V low = v_shift_right(v_add(v_multiply(size, p->f), p->low), v_all(32));
-  const V sum = v_add(v_multiply(high, p->f), low);
-  return whole ? sum : v_shift_right(v_add(sum, p->high), p->s);
-}
-
 /* Sums of one sign into their component: v + counts 2^32 + amounts. */
-ALWAYS V arrivals(V to, const struct model_inputs *in, int sign, lidx i, bool loses, M lost) {
+OP V arrivals(V to, const struct model_inputs *in, int sign, lidx i, bool loses, M lost) {
   if (in->arrived[sign]) {
     const V sum = v_counts(in->arrived[sign] + i);
     to = loses ? v_add_unless(to, sum, lost) : v_add(to, sum);
@@ -41,8 +18,8 @@ ALWAYS V arrivals(V to, const struct model_inputs *in, int sign, lidx i, bool lo
 }
 
 /* One step of n neurons, rounded up to whole vectors. */
-ALWAYS void step(const struct model_form form, const struct model_dense *d,
-                 const struct model_inputs *in, struct model_found *found) {
+OP void step(const struct model_form form, const struct model_dense *d,
+             const struct model_inputs *in, struct model_found *found) {
   struct lanes p[LIF_MOST_COMPONENTS][LIF_MOST_COMPONENTS];
   for (int to = 0; to < form.n; to++)
     for (int from = 0; from < form.n; from++)
@@ -106,6 +83,7 @@ ALWAYS void step(const struct model_form form, const struct model_dense *d,
   }
   found->any = fired, found->rests = resting;
   found->exceeds = m_bits(v_reaches_unsigned(largest, v_all(LIF_MOST_VALUE)));
+  found->large = m_bits(v_reaches_unsigned(largest, v_all(LIF_LARGE)));
 }
 
 /* n, from, keeps, frozen, plus, minus, adaptation, early, whole */

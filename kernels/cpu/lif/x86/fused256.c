@@ -94,6 +94,8 @@ OP M m_count_down(uint16_t *counter) {
   return m_xor(_mm256_cmpeq_epi64(_mm256_cvtepu16_epi64(c), v_all(0)), m_all(true));
 }
 
+#include "products.h"
+
 #include "fused.h"
 
 const struct model_loop *model_loops256(int *n) {
