@@ -10,7 +10,7 @@
 int64_t gpu_recur_bytes(const struct recur_net *net);
 int64_t gpu_model_bytes(const struct model_shape *shape, bool want_gradient);
 
-/* The most host memory that the recurrence takes for a while, when its tables are made. */
+/* The most host memory that the recurrence takes temporarily, while its tables are made. */
 int64_t gpu_recur_host_bytes(const struct recur_net *net);
 
 #endif

@@ -38,12 +38,12 @@ struct recur_window {
   float *d_drive;                   /* [T][n_in][B] */
 
   float *state;                /* [K + 1 or 2][rows][B] */
-  bool all_states;             /* K + 1 of them, else two by turns */
+  bool all_states;             /* K + 1 of them, else two, alternating */
   bool mixed;                  /* contract/recurrence.h; only recur_plain does it */
   float *near_sum;             /* [n_own][B], only where a graph is split: the near part of V s */
   float *d_state;              /* [rows][B] */
-  float *q;                    /* [2][n_own][B] by turns */
-  double *sum_leak, *sum_bias; /* [n_own] gradients under way */
+  float *q;                    /* [2][n_own][B] alternating */
+  double *sum_leak, *sum_bias; /* [n_own] gradients so far */
 
   int n_threads;
   const lidx *target_cut, *source_cut,
@@ -58,7 +58,7 @@ struct recur_isa {
   /* s_{k+1} of own rows; near edges leave their sums in near_sum, far ones complete them. */
   void (*forward)(const struct recur_window *w, int k, enum recur_edge_set edges, lidx first,
                   lidx last);
-  /* q_k of own rows and what stays at home: g (1 - a); bias, leak and drive gradients. */
+  /* q_k of own rows and what stays local: g (1 - a); bias, leak and drive gradients. */
   void (*elementwise)(const struct recur_window *w, int k, lidx first, lidx last);
   /* V^T q_k for source rows (own: added to g; halo: set) and the gradients of
    * their edges, in one walk. */
@@ -104,7 +104,7 @@ static inline void *recur_take(struct recur_room *room, int64_t n, size_t bytes)
   return at;
 }
 
-/* Where the arrays that nobody outside looks at shall stand: state, near_sum (if split), and for
+/* Places the internal arrays: state, near_sum (if split), and for
  * all_states what the backward pass needs: d_state, q, sums, the copies by source. From the sizes
  * in w; contents stay as they are. */
 void recur_window_place(struct recur_window *w, eidx n_edges, bool split, struct recur_room *room);

@@ -1,4 +1,5 @@
-/* The calls of the public library that make a window: checks, then the CPU's or the GPU's way. */
+/* The calls of the public library that make a window: checks, then the CPU's or the GPU's entries.
+ */
 #include "api.h"
 
 static int check_shape(const struct fascicle_graph *g, const struct fascicle_shape *s) {

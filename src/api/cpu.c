@@ -24,8 +24,8 @@ static int threads_of(const struct fascicle_shape *shape) {
   return n < MAX_THREADS ? n : MAX_THREADS;
 }
 
-static void place(struct call *c, const struct fascicle_graph *g, const struct fascicle_shape *s,
-                  struct recur_room *room) {
+static void place_window(struct call *c, const struct fascicle_graph *g,
+                         const struct fascicle_shape *s, struct recur_room *room) {
   struct recur_window *w = &c->window;
   const int64_t columns = (int64_t)s->steps * s->batch;
   w->batch = s->batch, w->steps = s->steps, w->microsteps = s->microsteps;
@@ -59,7 +59,7 @@ static void wire(struct call *c, const struct fascicle_graph *g, const struct fa
 int64_t api_cpu_workspace(const struct fascicle_graph *g, const struct fascicle_shape *shape) {
   struct call c = {0};
   struct recur_room room = {0};
-  place(&c, g, shape, &room);
+  place_window(&c, g, shape, &room);
   return room.used;
 }
 
@@ -74,7 +74,7 @@ static int begin(struct call *c, const struct fascicle_graph *g, const struct ap
                        "FASCICLE_SIMD=%s: not known, or not for this processor",
                        getenv("FASCICLE_SIMD"));
   struct recur_room room = {.memory = call->workspace};
-  place(c, g, call->shape, &room);
+  place_window(c, g, call->shape, &room);
   wire(c, g, call->inputs);
   return FASCICLE_OK;
 }

@@ -1,5 +1,5 @@
 /* A window of the public library on one GPU: tables for each batch size;
- * kernels/recur_gpu is behind them. */
+ * kernels/interface/recur_gpu.h does the work. */
 #include "api.h"
 #include "kernels/interface/recur_gpu.h"
 

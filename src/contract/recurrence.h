@@ -9,7 +9,7 @@
  *   q = g a (1 - p_k^2);  db += q;  da += g (p_k - s_k);  dd_t += q  (input rows only)
  *   dv_e += q[dst] s_k[src];  g = (1 - a) g + V^T q
  *
- * Only states are saved. p_k is won back from two of them, p_k = (s_{k+1} - (1 - a) s_k) / a; that
+ * Only states are saved. p_k is recovered from two of them, p_k = (s_{k+1} - (1 - a) s_k) / a; that
  * loses digits where a is small, so rows with a < RECUR_SMALL_LEAK form z_k and p_k again in the
  * backward pass. Mixed precision rounds what is read along edges, and nothing else: s_k in the sums
  * over edges (z_k, dv) to binary16, q in V^T q and dv to bfloat16, whose range the gradients need;
@@ -91,9 +91,9 @@ struct recur_backend {
   void (*forward_near)(struct recur *state, int k);
   void (*forward_far)(struct recur *state, int k);
 
-  /* Backward: `far` makes q and the halo rows of V^T q in d_state, which then travel home while
-   * `near` does the own rows; the transport's reduce_end adds what arrived to the own rows of
-   * d_state. `end` after microstep 0. */
+  /* Backward: `far` makes q and the halo rows of V^T q in d_state, which are then sent to their
+   * owners while `near` does the own rows; the transport's reduce_end adds what arrived to the own
+   * rows of d_state. `end` after microstep 0. */
   void (*backward_begin)(struct recur *state);
   void (*backward_far)(struct recur *state, int k);
   void (*backward_near)(struct recur *state, int k);

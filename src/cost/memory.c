@@ -50,7 +50,7 @@ static void add_neurons(struct plan_memory *m, const struct plan_graph *g,
     add(m, "classes of neurons, who is at rest", /* class of every node, and of own rows; a bit */
         BYTES(uint16_t, n) + BYTES(uint16_t, own) + own / 8);
   add(m, "delay ring", sum_bytes(g->wide) * ring);
-  /* A checkpoint's state on its way, its sums in 64 bits, by node id. */
+  /* A checkpoint's state while it is sent, its sums in 64 bits, by node id. */
   const int64_t moving = state + BYTES(int64_t, ring) + BYTES(nodeid, own) + BYTES(uint32_t, own);
   add(m, "recorded spikes", recorded);
   add(m, "loading or checkpoint, whichever is larger",
@@ -190,7 +190,7 @@ struct plan_memory plan_train_memory(const struct backend *backend, const struct
   struct plan_memory m = {0};
   add_recurrence(&m, backend, g, s, t);
   add_reading(&m, g, s, t);
-  add(&m, "a checkpoint's array on its way", 2 * BYTES(float, s->near + s->far));
+  add(&m, "a checkpoint's array in transit", 2 * BYTES(float, s->near + s->far));
   return m;
 }
 
@@ -200,7 +200,7 @@ struct plan_memory plan_train_device_memory(const struct backend *backend,
   const int64_t row = BYTES(float, t->shape.batch);
   struct plan_memory m = {0};
   add_recurrence(&m, backend, g, s, t);
-  add(&m, "rows on their way between parts",
+  add(&m, "rows in transit between parts",
       (g->all ? 1 : 2) * row * s->n_halo + BYTES(lidx, s->n_halo));
   if (t->replicas > 1) add(&m, "sums over replicas", BYTES(float, s->near + s->far));
   return m;
@@ -212,7 +212,7 @@ struct plan_memory plan_train_host_memory(const struct plan_graph *g, const stru
   const struct recur_net net = net_of(g, &graph, t);
   struct plan_memory m = {0};
   add_reading(&m, g, s, t);
-  add(&m, "tables on their way to the GPU", gpu_recur_host_bytes(&net));
+  add(&m, "tables being made for the GPU", gpu_recur_host_bytes(&net));
   return m;
 }
 

@@ -47,9 +47,9 @@ static struct plan_step simulate_share(const struct plan_graph *g, const struct 
       fmax(lif_work(m, (double)s->n_own, g->components, spikes >= 1, events), bus) / l->threads;
   /* From every rank once per minimum delay: words for all of its neurons, or a list of 4-byte
    * rows, which may be empty. */
-  const double told = g->min_delay / (double)g->parts *
+  const double sent = g->min_delay / (double)g->parts *
                       (m->lif_word > 0 ? m->lif_word * (double)g->n_nodes : 4 * spikes);
-  const double near = (host - 1) * fmax(told, 4), far = (g->parts - host) * fmax(told, 4);
+  const double near = (host - 1) * fmax(sent, 4), far = (g->parts - host) * fmax(sent, 4);
   step.bytes_host = (int64_t)(near / g->min_delay),
   step.bytes_network = (int64_t)(far / g->min_delay);
   const double lists = link_seconds(l->spikes, near + far, g->parts - 1) +
@@ -71,20 +71,23 @@ struct plan_step plan_simulate_step(const struct plan_graph *g, const struct pla
 
 /* ---- training ---- */
 
-struct passes { /* seconds of one microstep there and back */
-  double near[2], far[2], exchange[2], alone[2];
+/* Seconds of one microstep, by direction; alone: what nothing else runs beside. */
+struct passes {
+  double near[RECUR_DIRECTIONS], far[RECUR_DIRECTIONS], exchange[RECUR_DIRECTIONS],
+      alone[RECUR_DIRECTIONS];
 };
 
-/* A pass over `edges` edges into `rows` rows: [0] forward, [1] backward. */
-static double pass(const struct plan_layout *l, int way, double edges, double rows,
-                   const struct plan_training *t) {
+/* A pass over `edges` edges into `rows` rows. */
+static double pass(const struct plan_layout *l, enum recur_direction direction, double edges,
+                   double rows, const struct plan_training *t) {
   const struct machine *m = l->machine;
-  const double edge = way ? m->backward_edge : m->forward_edge,
-               column = way ? m->backward_column : m->forward_column,
-               row = way ? m->backward_row : m->forward_row;
-  const double share = !t->mixed ? 1 : way ? m->mixed_backward : m->mixed_forward;
+  const bool back = direction == RECUR_BACKWARD;
+  const double edge = back ? m->backward_edge : m->forward_edge,
+               column = back ? m->backward_column : m->forward_column,
+               row = back ? m->backward_row : m->forward_row;
+  const double share = !t->mixed ? 1 : back ? m->mixed_backward : m->mixed_forward;
   const double columns = fmax(t->shape.batch * (t->mixed ? m->mixed_columns : 1), m->least_columns);
-  return (way ? m->backward_step : m->forward_step) +
+  return (back ? m->backward_step : m->forward_step) +
          (share * edges * (edge + column * columns) + rows * row * t->shape.batch) / l->threads;
 }
 
@@ -98,13 +101,14 @@ static struct passes passes_of(const struct plan_graph *g, const struct plan_lay
                halo = (double)s->n_halo * row;
   const double travel = exchange_seconds(l, s, row);
   struct passes p;
-  for (int way = 0; way < 2; way++)
-    p.near[way] = pass(l, way, (double)s->near, 0, t),
-    p.far[way] = pass(l, way, (double)s->far, (double)s->n_own, t);
-  p.alone[0] = 2 * own / m->row_rate, p.alone[1] = m->launch + 5 * own / m->row_rate;
-  p.exchange[0] = travel + (g->all ? 0 : m->launch + 2 * halo / m->row_rate),
-  p.exchange[1] = travel;
-  p.alone[1] += m->launch + 3 * halo / m->row_rate;
+  for (int d = 0; d < RECUR_DIRECTIONS; d++)
+    p.near[d] = pass(l, d, (double)s->near, 0, t),
+    p.far[d] = pass(l, d, (double)s->far, (double)s->n_own, t);
+  p.alone[RECUR_FORWARD] = 2 * own / m->row_rate,
+  p.alone[RECUR_BACKWARD] = m->launch + 5 * own / m->row_rate;
+  p.exchange[RECUR_FORWARD] = travel + (g->all ? 0 : m->launch + 2 * halo / m->row_rate),
+  p.exchange[RECUR_BACKWARD] = travel;
+  p.alone[RECUR_BACKWARD] += m->launch + 3 * halo / m->row_rate;
   return p;
 }
 
@@ -120,15 +124,16 @@ static void add_window(const struct plan_graph *g, const struct plan_layout *l,
     const bool whole =
         (double)s->near <= l->machine->window_edges && shape->batch <= 32 && !training->mixed;
     step->compute = k / (whole ? l->machine->window_gain : 1) *
-                    (pass(l, 0, (double)s->near, own, t) + pass(l, 1, (double)s->near, own, t));
+                    (pass(l, RECUR_FORWARD, (double)s->near, own, t) +
+                     pass(l, RECUR_BACKWARD, (double)s->near, own, t));
     step->window = step->compute;
     return;
   }
   const struct passes p = passes_of(g, l, s, t);
-  for (int way = 0; way < 2; way++) {
-    step->compute += k * (p.near[way] + p.far[way] + p.alone[way]);
-    step->exchange += k * p.exchange[way];
-    step->window += k * (together(l, s, p.near[way], p.exchange[way]) + p.far[way] + p.alone[way]);
+  for (int d = 0; d < RECUR_DIRECTIONS; d++) {
+    step->compute += k * (p.near[d] + p.far[d] + p.alone[d]);
+    step->exchange += k * p.exchange[d];
+    step->window += k * (together(l, s, p.near[d], p.exchange[d]) + p.far[d] + p.alone[d]);
   }
   step->bytes_host = (int64_t)(2 * k * (double)s->n_halo_host * row);
   step->bytes_network = (int64_t)(2 * k * (double)(s->n_halo - s->n_halo_host) * row);

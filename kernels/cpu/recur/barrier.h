@@ -1,5 +1,5 @@
-/* A barrier for threads that meet every few hundred microseconds: a short spin, then sleep.
- * OpenMP's own spins for milliseconds, which is fine on cores of one's own; where others run too,
+/* A barrier that threads reach every few hundred microseconds: a short spin, then sleep.
+ * OpenMP's own spins for milliseconds, which is fine on cores that no other process uses; elsewhere
  * the thread that is awaited then waits for the core of the one that spins. */
 #ifndef FASCICLE_RECUR_BARRIER_H
 #define FASCICLE_RECUR_BARRIER_H

@@ -65,7 +65,7 @@ static void place_tables(struct recur *r, const struct recur_net *net, struct re
 }
 
 /* Returns the bytes of the inputs, which stand first; room->used counts all. */
-static int64_t place(struct recur *r, const struct recur_net *net, struct recur_room *room) {
+static int64_t place_arrays(struct recur *r, const struct recur_net *net, struct recur_room *room) {
   set_sizes(&r->window, net);
   const int64_t inputs = place_inputs(r, net, room);
   place_outputs(r, net, room);
@@ -77,7 +77,7 @@ static int64_t place(struct recur *r, const struct recur_net *net, struct recur_
 static int64_t bytes(const struct recur_net *net) {
   struct recur *r = calloc(1, sizeof *r);
   struct recur_room room = {0};
-  if (r) place(r, net, &room);
+  if (r) place_arrays(r, net, &room);
   free(r);
   return room.used + (int64_t)sizeof *r;
 }
@@ -124,9 +124,9 @@ static struct status open_recur(const struct recur_net *net, int n_threads, stru
   struct recur_room room = {0};
   *state = NULL;
   r->calls = recur_calls_of(net);
-  place(r, net, &room);
+  place_arrays(r, net, &room);
   room = (struct recur_room){.memory = r->memory = mem_alloc(room.used, 1)};
-  const int64_t inputs = place(r, net, &room);
+  const int64_t inputs = place_arrays(r, net, &room);
   if (inputs > 0) memset(r->memory, 0, (size_t)inputs);
   r->n_edges = edges_of(net);
   r->window.n_threads = n_threads < 1 ? 1 : n_threads > MAX_SHARES ? MAX_SHARES : n_threads;

@@ -34,12 +34,12 @@ static int64_t key_of(struct bin b, int most_share, int64_t most_rounds) {
 }
 
 /* Rows in the order of their keys. */
-struct order {
+struct row_order {
   int64_t *start; /* [n_keys + 1] where the next row of each key goes */
   lidx *row;      /* [n_rows] */
 };
 
-static struct arrays list_order(struct order *o, int64_t n_keys, lidx n_rows) {
+static struct arrays list_order(struct row_order *o, int64_t n_keys, lidx n_rows) {
   struct arrays list = {0};
   ARRAY_ZERO(&list, o->start, n_keys + 1), ARRAY(&list, o->row, n_rows);
   return list;
@@ -58,7 +58,7 @@ static struct bin most_of(const eidx *ptr, lidx first, lidx n_rows,
 
 /* A counting sort, so that equal keys keep the order of rows. */
 static void sort_rows(const eidx *ptr, lidx first, lidx n_rows, struct recur_shape_on_device shape,
-                      int chunk, struct bin most, int64_t n_keys, struct order *o) {
+                      int chunk, struct bin most, int64_t n_keys, struct row_order *o) {
   for (lidx i = first; i < first + n_rows; i++)
     o->start[key_of(bin_of(ptr[i + 1] - ptr[i], shape, chunk), most.share, most.rounds) + 1]++;
   for (int64_t key = 0; key < n_keys; key++) o->start[key + 1] += o->start[key];
@@ -82,7 +82,7 @@ bool recur_items_fill(const eidx *ptr, const uint32_t *padded, lidx first, lidx 
   const int64_t n = (int64_t)n_blocks * (RECUR_THREADS / shape.lanes);
   const struct bin most = most_of(ptr, first, n_rows, shape, chunk);
   const int64_t n_keys = key_of((struct bin){0, 0}, most.share, most.rounds) + 1;
-  struct order order;
+  struct row_order order;
   const struct arrays list = list_order(&order, n_keys, n_rows);
   if (!arrays_try_open(&list)) return false;
   sort_rows(ptr, first, n_rows, shape, chunk, most, n_keys, &order);

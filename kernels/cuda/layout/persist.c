@@ -50,8 +50,8 @@ void persist_list_window(struct arrays *list, struct persist_device *p,
   ARRAY_ZERO(list, p->row_sums, 2 * places * p->slices);
 }
 
-/* Counts as they mostly are: one piece of each class a row, and a second round of sums for as many
- * rows as need only one. */
+/* Counts as they mostly are: one segment of each class a row, and a second round of sums for as
+ * many rows as need only one. */
 static struct persist_tables expected_tables(const struct recur_net *net, int blocks) {
   const int rows = persist_rows(net->graph->n_own, blocks);
   return (struct persist_tables){.blocks = blocks,

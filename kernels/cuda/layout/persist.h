@@ -26,10 +26,10 @@ enum {
 struct persist_device {
   struct persist_tables forward, backward; /* own rows are targets; sources */
   int slices;
-  float *window;   /* [K - 1, or 2][B / 4][places of forward][4]: states 1 .. K - 1, or in turn */
-  float *q;        /* [2][B / 4][places of backward][4], in turn */
-  float *gradient; /* [slices][blocks][walkers][slots][lanes] of edges, one sum a slice */
-  float *row_sums; /* [slices][places of backward][2] gradients of bias and leak */
+  float *window; /* [K - 1, or 2][B / 4][places of forward][4]: states 1 .. K - 1, or alternating */
+  float *q;      /* [2][B / 4][places of backward][4], alternating */
+  float *gradient;    /* [slices][blocks][walkers][slots][lanes] of edges, one sum a slice */
+  float *row_sums;    /* [slices][places of backward][2] gradients of bias and leak */
   uint32_t *arrivals; /* [slices][halves] of 128 bytes: blocks that have come to the barrier of
                          their slice, counted up */
   float *last;        /* [n_own][B] the state after the window, in the caller's order */

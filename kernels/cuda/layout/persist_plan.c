@@ -14,7 +14,7 @@ enum {
 enum { OF_CLASS = LANES / CLASSES, ROUND = PERSIST_ROUND };
 enum { ENDS_BYTES = 4 * sizeof(uint32_t) };
 
-/* What the end of a stretch costs each lane, and one more piece, in slots;
+/* What the end of a stretch costs each lane, and one more segment, in slots;
  * tried out on random graphs. */
 static const double END_SLOTS = 1, CUT_SLOTS = 4;
 
@@ -53,8 +53,8 @@ static void assign_blocks(lidx n, const eidx *ptr, const struct persist_tables *
 }
 
 /* The class of a row's place decides which lanes read it. Busiest row first, each takes the
- * class that its readers have met least, of those that its block has free: so a reader's runs
- * become about equally long. */
+ * class that its readers read least so far, of those that its block has free: so the runs of a
+ * reader become about equally long. */
 static void choose_places(lidx n, const struct persist_edges *readers, const int *block,
                           struct persist_tables *p) {
   struct sized *row = longest_first(n, readers->ptr);
@@ -82,21 +82,21 @@ static void choose_places(lidx n, const struct persist_edges *readers, const int
 
 /* ---- one block ---- */
 
-struct piece {
+struct segment {
   int row, n; /* row counted in the block; edges */
   int first;  /* into the block's edges */
 };
 
-/* A block's edges by row and class, and their pieces by class, longest first. */
+/* A block's edges by row and class, and their segments by class, longest first. */
 struct block {
   int n_edges, *start; /* [rows * CLASSES + 1] */
   uint16_t *place;     /* of the other end */
   uint32_t *edge;
-  struct piece *piece[CLASSES];
-  int n_pieces[CLASSES];
+  struct segment *segment[CLASSES];
+  int n_segments[CLASSES];
   int n_stretches, turns,
       *length;        /* before stretches are cut at the ends of warps; turns of all, of each */
-  int (*at)[CLASSES]; /* [n_stretches + 1] the pieces of each stretch */
+  int (*at)[CLASSES]; /* [n_stretches + 1] the segments of each stretch */
 };
 
 static void by_class(const struct persist_tables *p, int b, const struct persist_edges *walk,
@@ -120,33 +120,34 @@ static void by_class(const struct persist_tables *p, int b, const struct persist
 }
 
 /* Longest first. */
-static int piece_order(const void *a, const void *b) {
-  const struct piece *x = a, *y = b;
+static int segment_order(const void *a, const void *b) {
+  const struct segment *x = a, *y = b;
   if (x->n != y->n) return x->n < y->n ? 1 : -1;
   return (x->first > y->first) - (x->first < y->first);
 }
 
 static void whole_runs(const struct persist_tables *p, struct block *s) {
   for (int c = 0; c < CLASSES; c++) {
-    s->n_pieces[c] = 0;
+    s->n_segments[c] = 0;
     for (int i = 0; i < p->rows; i++) {
       const int first = s->start[i * CLASSES + c], n = s->start[i * CLASSES + c + 1] - first;
-      if (n > 0) s->piece[c][s->n_pieces[c]++] = (struct piece){i, n, first};
+      if (n > 0) s->segment[c][s->n_segments[c]++] = (struct segment){i, n, first};
     }
-    qsort(s->piece[c], (size_t)s->n_pieces[c], sizeof *s->piece[c], piece_order);
+    qsort(s->segment[c], (size_t)s->n_segments[c], sizeof *s->segment[c], segment_order);
   }
 }
 
-/* Turns of a stretch of the longest pieces left, from `at` on of each class: what is longer is cut
- * and comes back as another piece. The best length places most edges for its cost in slots. */
+/* Turns of a stretch of the longest segments left, from `at` on of each class: what is longer is
+ * cut and comes back as another segment. The best length places most edges for its cost in slots.
+ */
 static int best_turns(const struct block *s, const int *at) {
   int best = 0;
   double most = 0;
   for (int turns = 1; turns <= SLOTS / 2; turns++) {
     int placed = 0, cut = 0;
     for (int c = 0; c < CLASSES; c++)
-      for (int i = at[c]; i < at[c] + OF_CLASS && i < s->n_pieces[c]; i++) {
-        const int n = s->piece[c][i].n;
+      for (int i = at[c]; i < at[c] + OF_CLASS && i < s->n_segments[c]; i++) {
+        const int n = s->segment[c][i].n;
         placed += n < 2 * turns ? n : 2 * turns, cut += n > 2 * turns;
       }
     const double rate = placed / (double)(LANES * (2 * turns + END_SLOTS) + cut * CUT_SLOTS);
@@ -155,16 +156,16 @@ static int best_turns(const struct block *s, const int *at) {
   return best;
 }
 
-/* What is left of a piece goes back among the pieces of its class, which stay in order. */
-static void put_back(struct block *s, int c, int from, struct piece rest) {
-  int i = s->n_pieces[c]++;
-  for (; i > from && piece_order(&rest, &s->piece[c][i - 1]) < 0; i--)
-    s->piece[c][i] = s->piece[c][i - 1];
-  s->piece[c][i] = rest;
+/* What is left of a segment goes back among the segments of its class, which stay in order. */
+static void put_back(struct block *s, int c, int from, struct segment rest) {
+  int i = s->n_segments[c]++;
+  for (; i > from && segment_order(&rest, &s->segment[c][i - 1]) < 0; i--)
+    s->segment[c][i] = s->segment[c][i - 1];
+  s->segment[c][i] = rest;
 }
 
-/* Stretches from the longest pieces down. */
-static void cut_pieces(struct block *s) {
+/* Stretches from the longest segments down. */
+static void cut_segments(struct block *s) {
   s->turns = 0, s->n_stretches = 0;
   memset(s->at[0], 0, sizeof *s->at);
   for (int turns = best_turns(s, s->at[0]); turns > 0;
@@ -173,30 +174,31 @@ static void cut_pieces(struct block *s) {
     s->length[s->n_stretches++] = turns, s->turns += turns;
     for (int c = 0; c < CLASSES; c++) {
       const int first = at[c],
-                end = first + OF_CLASS < s->n_pieces[c] ? first + OF_CLASS : s->n_pieces[c];
+                end = first + OF_CLASS < s->n_segments[c] ? first + OF_CLASS : s->n_segments[c];
       s->at[s->n_stretches][c] = end;
       for (int i = first; i < end; i++) {
-        struct piece *piece = &s->piece[c][i];
-        if (piece->n <= 2 * turns) continue;
-        const struct piece rest = {piece->row, piece->n - 2 * turns, piece->first + 2 * turns};
-        piece->n = 2 * turns;
+        struct segment *segment = &s->segment[c][i];
+        if (segment->n <= 2 * turns) continue;
+        const struct segment rest = {segment->row, segment->n - 2 * turns,
+                                     segment->first + 2 * turns};
+        segment->n = 2 * turns;
         put_back(s, c, end, rest);
       }
     }
   }
 }
 
-/* ---- pieces to lanes ---- */
+/* ---- segments to lanes ---- */
 
-struct sum { /* put down at `at` by a lane that walked a piece of row */
+struct sum { /* stored at `at` by the lane that walked a segment of row */
   int row, class, seq, at;
 };
 
-struct layout {
+struct assignment {
   struct persist_tables *plan;
   const struct block *source;
   int block, stretches;
-  struct sum *sum; /* every one put down */
+  struct sum *sum; /* all that are stored */
   int n_sums;
 };
 
@@ -206,24 +208,24 @@ static uint32_t *ends_of(const struct persist_tables *t, int block, int warp) {
 }
 
 /* Turns [from, to) of `stretch` become the turns `turn` .. of a warp. */
-static void place_stretch(struct layout *l, int stretch, int from, int to, int warp, int turn) {
+static void place_stretch(struct assignment *l, int stretch, int from, int to, int warp, int turn) {
   struct persist_tables *p = l->plan;
   const int64_t warp_of_all = (int64_t)l->block * WALKERS + warp;
   const int64_t row_of_slots = warp_of_all * SLOTS, row_of_words = warp_of_all * PERSIST_WORDS;
   for (int lane = 0; lane < LANES; lane++) {
     const int c = lane % CLASSES, which = l->source->at[stretch][c] + lane / CLASSES;
     if (which >= l->source->at[stretch + 1][c]) continue;
-    const struct piece *piece = &l->source->piece[c][which];
-    if (from * 2 >= piece->n) continue;
-    for (int e = from * 2; e < to * 2 && e < piece->n; e++) {
-      const int slot = (turn - from) * 2 + e, at = piece->first + e;
+    const struct segment *segment = &l->source->segment[c][which];
+    if (from * 2 >= segment->n) continue;
+    for (int e = from * 2; e < to * 2 && e < segment->n; e++) {
+      const int slot = (turn - from) * 2 + e, at = segment->first + e;
       p->packed[(row_of_words + slot / 3) * LANES + lane] |=
           (uint32_t)(l->source->place[at] / CLASSES) << slot % 3 * PERSIST_BITS;
       p->edge[(row_of_slots + slot) * LANES + lane] = l->source->edge[at];
     }
-    l->sum[l->n_sums++] = (struct sum){piece->row, c, 0, l->stretches * LANES + lane};
+    l->sum[l->n_sums++] = (struct sum){segment->row, c, 0, l->stretches * LANES + lane};
     p->lane_row[((int64_t)l->block * p->stretches + l->stretches) * LANES + lane] =
-        (uint8_t)piece->row;
+        (uint8_t)segment->row;
   }
   uint32_t *ends = ends_of(p, l->block, warp);
   const int last = turn + to - from - 1;
@@ -233,7 +235,7 @@ static void place_stretch(struct layout *l, int stretch, int from, int to, int w
 }
 
 /* All stretches in a row are cut into WALKERS equal shares. */
-static void place_all(struct layout *l) {
+static void place_all(struct assignment *l) {
   const int total = l->source->turns, n = l->source->n_stretches;
   int stretch = 0, from = 0;
   for (int w = 0, done = 0; w < WALKERS; w++) {
@@ -261,7 +263,7 @@ static int sum_order(const void *a, const void *b) {
 /* Rows one after another; within a row one sum of each class before the next of any, and
  * neighbouring rows begin with neighbouring classes, so that eight threads of neighbouring rows
  * read from different banks. */
-static void sort_sums(struct layout *l, int rows) {
+static void sort_sums(struct assignment *l, int rows) {
   int *seen = NEW_ZERO(int, rows *CLASSES);
   for (int i = 0; i < l->n_sums; i++) {
     const int row = l->sum[i].row, c = l->sum[i].class;
@@ -272,7 +274,7 @@ static void sort_sums(struct layout *l, int rows) {
 }
 
 /* Rounds that each row needs, as running sums; their total. */
-static int count_rounds(const struct layout *l, int rows, uint16_t *first) {
+static int count_rounds(const struct assignment *l, int rows, uint16_t *first) {
   int *n = NEW_ZERO(int, rows);
   for (int i = 0; i < l->n_sums; i++) n[l->sum[i].row]++;
   for (int i = 0; i < rows; i++) first[i + 1] = (uint16_t)(first[i] + (n[i] + ROUND - 1) / ROUND);
@@ -280,14 +282,14 @@ static int count_rounds(const struct layout *l, int rows, uint16_t *first) {
   return first[rows];
 }
 
-static void list_sums(const struct layout *l) {
+static void list_sums(const struct assignment *l) {
   const struct persist_tables *p = l->plan;
   const uint16_t *first = p->first + (int64_t)l->block * (p->rows + 1);
-  uint16_t *piece = p->piece + (int64_t)l->block * p->rounds * ROUND;
-  for (int i = 0; i < p->rounds * ROUND; i++) piece[i] = (uint16_t)(p->stretches * LANES);
+  uint16_t *sum_at = p->sum_at + (int64_t)l->block * p->rounds * ROUND;
+  for (int i = 0; i < p->rounds * ROUND; i++) sum_at[i] = (uint16_t)(p->stretches * LANES);
   for (int i = 0, row = -1, at = 0; i < l->n_sums; i++) {
     if (l->sum[i].row != row) row = l->sum[i].row, at = first[row] * ROUND;
-    piece[at++] = (uint16_t)l->sum[i].at;
+    sum_at[at++] = (uint16_t)l->sum[i].at;
   }
 }
 
@@ -302,12 +304,12 @@ static void block_init(struct block *s, const struct persist_tables *p, int b, c
   s->length = NEW(int, s->n_edges);
   s->at = mem_alloc((int64_t)s->n_edges + 1, sizeof *s->at);
   s->place = NEW(uint16_t, s->n_edges), s->edge = NEW(uint32_t, s->n_edges);
-  for (int c = 0; c < CLASSES; c++) s->piece[c] = NEW(struct piece, s->n_edges);
+  for (int c = 0; c < CLASSES; c++) s->segment[c] = NEW(struct segment, s->n_edges);
 }
 
 static void block_free(struct block *s) {
   mem_free(s->start), mem_free(s->place), mem_free(s->edge), mem_free(s->length), mem_free(s->at);
-  for (int c = 0; c < CLASSES; c++) mem_free(s->piece[c]);
+  for (int c = 0; c < CLASSES; c++) mem_free(s->segment[c]);
 }
 
 /* The three steps in which their sizes become known. */
@@ -325,7 +327,7 @@ static void list_edges(struct arrays *list, struct persist_tables *t) {
 }
 
 static void list_sums_of_rows(struct arrays *list, struct persist_tables *t) {
-  ARRAY(list, t->piece, (int64_t)t->blocks * t->rounds * ROUND);
+  ARRAY(list, t->sum_at, (int64_t)t->blocks * t->rounds * ROUND);
 }
 
 void persist_list_tables(struct arrays *list, struct persist_tables *t, lidx n) {
@@ -339,12 +341,12 @@ static void open_edges(struct persist_tables *t) {
   memset(t->edge, 0xff, (size_t)t->blocks * WALKERS * SLOTS * LANES * sizeof *t->edge);
 }
 
-/* The pieces of all blocks to lanes; then, once it is known how many rounds there
+/* The segments of all blocks to lanes; then, once it is known how many rounds there
  * are, the lists of sums. */
 static void lay_out(struct persist_tables *p, const struct block *s) {
-  struct layout *l = NEW_ZERO(struct layout, p->blocks);
+  struct assignment *l = NEW_ZERO(struct assignment, p->blocks);
   for (int b = 0; b < p->blocks; b++) {
-    l[b] = (struct layout){.plan = p, .source = &s[b], .block = b};
+    l[b] = (struct assignment){.plan = p, .source = &s[b], .block = b};
     l[b].sum = NEW(struct sum, (int64_t)p->stretches * LANES);
     place_all(&l[b]), sort_sums(&l[b], p->rows);
     const int rounds = count_rounds(&l[b], p->rows, p->first + (int64_t)b * (p->rows + 1));
@@ -377,7 +379,7 @@ bool persist_plan(lidx n, const struct persist_edges *walk, const struct persist
   for (int b = 0; b < blocks; b++) {
     block_init(&s[b], p, b, walk->ptr);
     by_class(p, b, walk, &s[b]);
-    whole_runs(p, &s[b]), cut_pieces(&s[b]);
+    whole_runs(p, &s[b]), cut_segments(&s[b]);
     const int stretches = s[b].n_stretches + WALKERS - 1;
     p->stretches = stretches > p->stretches ? stretches : p->stretches;
     fits = fits && (s[b].turns + WALKERS - 1) / WALKERS <= SLOTS / 2;

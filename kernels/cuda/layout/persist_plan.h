@@ -5,12 +5,12 @@
  * slice's whole state in shared memory and owns `rows` places: the rows that it walks. A lane keeps
  * the weights and sources of its edges in registers, two edges a turn. Lane l of a warp takes only
  * edges whose other end has a place = l modulo 8, so that eight lanes that read 16 bytes each never
- * meet in a bank.
+ * have a bank conflict.
  *
- * The edges of one row and class (place modulo 8) are a run, cut into pieces. Pieces of like length
- * stand in the 32 lanes of a stretch; a warp walks its stretches one after another, and at the end
- * of each every lane puts down the sum of its piece. Whoever finishes a row adds the sums of its
- * pieces in the order given here. */
+ * The edges of one row and class (place modulo 8) are a run, cut into segments. Segments of like
+ * length stand in the 32 lanes of a stretch; a warp walks its stretches one after another, and at
+ * the end of each every lane stores the sum of its segment. Whoever finishes a row adds the sums of
+ * its segments in the order given here. */
 #ifndef FASCICLE_LAYOUT_PERSIST_PLAN_H
 #define FASCICLE_LAYOUT_PERSIST_PLAN_H
 
@@ -47,10 +47,10 @@ struct persist_tables {
   uint32_t *edge; /* [blocks][walkers][slots][lanes] position of an edge, or PERSIST_NO_EDGE */
   struct uint4 *ends; /* [blocks][walkers] turns that end a stretch, two words of bits; first
                          stretch; turns */
-  uint8_t *lane_row;  /* [blocks][stretches][lanes] row, counted in its block, of a lane's piece */
-  uint16_t *first;    /* [blocks][rows + 1] rounds of each row */
-  uint16_t *piece;    /* [blocks][rounds][8] where a row's sums lie: stretch * lanes + lane, or
-                         stretches * lanes, a zero */
+  uint8_t *lane_row; /* [blocks][stretches][lanes] row, counted in its block, of a lane's segment */
+  uint16_t *first;   /* [blocks][rows + 1] rounds of each row */
+  uint16_t *sum_at;  /* [blocks][rounds][8] where a row's sums lie: stretch * lanes + lane, or
+                        stretches * lanes, a zero */
 };
 
 /* All arrays, for n rows, by the counts that stand there. */

@@ -80,10 +80,10 @@ struct recur_device {
   float *states;            /* [K + 1, or 2][n_own + n_halo][B] */
   float *near_sum;          /* [n_own][B] */
   float *d_state;           /* [n_own + n_halo][B] */
-  void *rounded;          /* NULL in fp32; mixed: two of [n_own + n_halo][B] __half in turn, what is
-                             gathered of s */
-  void *q;                /* two of [n_own][B] in turn; float, mixed: __nv_bfloat16 */
-  bool lines;             /* columns stand between the values, in lines of RECUR_PAD edges */
+  void *rounded; /* NULL in fp32; mixed: two of [n_own + n_halo][B] __half, alternating: what is
+                    gathered of s */
+  void *q;       /* two of [n_own][B], alternating; float, mixed: __nv_bfloat16 */
+  bool lines;    /* columns stand between the values, in lines of RECUR_PAD edges */
   bool all_states, small; /* small: too few edges to keep the device busy */
 };
 

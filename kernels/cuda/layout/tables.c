@@ -11,12 +11,13 @@ void recur_list_by_source(struct arrays *list, struct recur_by_source *s, int64_
   ARRAY(list, s->target, n_edges), ARRAY(list, s->edge, n_edges);
 }
 
-static void count(const struct csr *rows, eidx *ptr) {
+static void count_edges(const struct csr *rows, eidx *ptr) {
   for (eidx e = 0; e < rows->n_edges; e++) ptr[rows->col[e] + 1]++;
 }
 
 /* next[j] is where source j's next edge goes. */
-static void place(const struct csr *rows, eidx offset, eidx *next, struct recur_by_source *s) {
+static void place_edges(const struct csr *rows, eidx offset, eidx *next,
+                        struct recur_by_source *s) {
   for (lidx i = 0; i < rows->n_rows; i++)
     for (eidx e = rows->row_ptr[i]; e < rows->row_ptr[i + 1]; e++) {
       const eidx at = next[rows->col[e]]++;
@@ -30,9 +31,9 @@ bool recur_by_source(const struct graph *g, struct recur_by_source *s) {
   struct arrays list = {0};
   recur_list_by_source(&list, s, rows, g->near.n_edges + g->far.n_edges);
   if (!arrays_try_open(&list)) return false;
-  count(&g->near, s->ptr), count(&g->far, s->ptr);
+  count_edges(&g->near, s->ptr), count_edges(&g->far, s->ptr);
   for (lidx j = 0; j < rows; j++) s->ptr[j + 1] += s->ptr[j];
-  place(&g->near, 0, s->ptr, s), place(&g->far, g->near.n_edges, s->ptr, s);
+  place_edges(&g->near, 0, s->ptr, s), place_edges(&g->far, g->near.n_edges, s->ptr, s);
   memmove(s->ptr + 1, s->ptr, (size_t)rows * sizeof *s->ptr);
   s->ptr[0] = 0;
   return true;
@@ -96,7 +97,7 @@ static void mark_slots(struct recur_item *item, int64_t n, const struct recur_ne
 
 /* ---- tables ---- */
 
-/* What making the tables of one direction needs for a while. */
+/* Temporary arrays of the making of one direction. */
 struct scratch {
   uint16_t *has;    /* [n_own] slots of each row */
   uint32_t *padded; /* [n_own + n_halo] by source: where each row stands */
@@ -159,7 +160,7 @@ static bool make_by_target(struct recur_device *d, struct recur_sizes *s, const 
   return made;
 }
 
-/* Where each edge by source stands in `value`, and the other way round. */
+/* Where each edge by source stands in `value`, and the inverse. */
 static void fill_places(const struct recur_by_source *s, lidx rows, const uint32_t *padded,
                         struct recur_device *d) {
   uint32_t *edge = MAKE(uint32_t, d->out_edge), *out_place = MAKE(uint32_t, d->out_place);

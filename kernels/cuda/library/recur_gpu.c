@@ -138,8 +138,8 @@ static void list_workspace(struct arrays *list, struct recur_device *d, float **
 }
 
 /* Sets the arrays of a window in `workspace`, or only counts their bytes where that is NULL. */
-static int64_t place(struct recur_device *d, const struct recur_gpu_window *w, void *workspace,
-                     float **spare) {
+static int64_t place_workspace(struct recur_device *d, const struct recur_gpu_window *w,
+                               void *workspace, float **spare) {
   struct arrays list = {0};
   d->steps = w->steps, d->microsteps = w->microsteps, d->batch = w->batch;
   d->all_states = w->want_gradient;
@@ -155,13 +155,13 @@ int64_t recur_gpu_workspace(const struct recur_net *net, const struct recur_gpu_
   struct recur_sizes sizes;
   float *spare;
   recur_set_counts(&d, &sizes, net);
-  return place(&d, shape, NULL, &spare);
+  return place_workspace(&d, shape, NULL, &spare);
 }
 
 static struct recur_device window_of(const struct recur_gpu *t, const struct recur_gpu_window *w,
                                      float **spare) {
   struct recur_device d = t->d;
-  place(&d, w, w->workspace, spare);
+  place_workspace(&d, w, w->workspace, spare);
   d.leak = (float *)w->leak, d.bias = (float *)w->bias,
   d.drive = (float *)w->drives; /* only read */
   return d;

@@ -11,7 +11,7 @@
 #include <cublas_v2.h>
 #include <string.h>
 
-/* Host memory from which a step's tokens travel while the host goes on; in turns. */
+/* Host memory from which a step's tokens are copied while the host goes on; alternating. */
 enum { STAGES = 2 };
 struct stage {
   int32_t *host; /* [3 T B + V + 1] token, target, position, first */

@@ -35,15 +35,15 @@ __global__ void __launch_bounds__(RECUR_THREADS, L::BLOCKS)
   walk<L, INDEX, seen_q<MIXED>> w(item, in_row, lane, (const INDEX *)a.col, a.value);
   wait_for_previous_launch();
   let_next_launch_start();
-  const piece<L> own = load<L>(a.state, row, lane, a.cols);
-  piece<L> seen = own, g = nothing<L>();
+  const lane_values<L> own = load<L>(a.state, row, lane, a.cols);
+  lane_values<L> seen = own, g = nothing<L>();
 #pragma unroll
   for (int i = 0; i < L::N; i++) seen.x[i] = rounded<seen_state<MIXED>>(own.x[i]);
   w.template run<true>((const seen_q<MIXED> *)a.q, a.cols, lane, seen, a.gradient, g);
   if (!gather_groups<L>(item, most_shared, lane, g)) return;
   const bool writes = item.row >= 0 && in_row == 0;
   if (!a.halo) {
-    const piece<L> held = load<L>(a.d_state, row, lane, a.cols);
+    const lane_values<L> held = load<L>(a.d_state, row, lane, a.cols);
 #pragma unroll
     for (int i = 0; i < L::N; i++) g.x[i] += held.x[i];
   }

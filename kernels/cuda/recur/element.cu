@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(RECUR_THREADS)
   const int at = blockIdx.x * L::GROUPS + group, row = min(at, n_own - 1);
   wait_for_previous_launch();
   let_next_launch_start();
-  const piece<L> g = load<L>(a.d_state, row, lane, c), after = load<L>(a.after, row, lane, c);
+  const lane_values<L> g = load<L>(a.d_state, row, lane, c), after = load<L>(a.after, row, lane, c);
   finish_element<L, MIXED>(a, c, row, RECUR_HAS_IN | RECUR_HAS_OUT, lane, at < n_own, g, after);
 }
 

@@ -34,29 +34,29 @@ template <bool MIXED> using seen_q = typename std::conditional<MIXED, __nv_bfloa
 /* S: how the forward pass saw the states: float, or rounded to __half. */
 template <class L, class S>
 __device__ void add_product(const recur_rows &rows, const element_args &a, int row, int lane,
-                            columns c, piece<L> &z) {
+                            columns c, lane_values<L> &z) {
   const uint32_t first = rows.padded[row], end = first + rows.ptr[row + 1] - rows.ptr[row];
 #pragma unroll 4
   for (uint32_t e = first; e < end; e++) {
     const int64_t at = a.lines ? edge_place<true>(e) : edge_place<false>(e);
     const int32_t col =
         a.narrow ? ((const uint16_t *)a.in_col)[at] : ((const int32_t *)a.in_col)[at];
-    const piece<L> in = load<L>(a.before, col, lane, c);
+    const lane_values<L> in = load<L>(a.before, col, lane, c);
 #pragma unroll
     for (int i = 0; i < L::N; i++) z.x[i] = fmaf(a.in_value[at], rounded<S>(in.x[i]), z.x[i]);
   }
 }
 
-/* p_k of a row whose leak is too small to win it back from two states. Rare: kept out of
+/* p_k of a row whose leak is too small to recover it from two states. Rare: kept out of
  * the kernels' registers. */
 template <class L, class S>
-__device__ __noinline__ piece<L> proposal_again(const element_args &a, int row, int lane,
-                                                columns c) {
-  piece<L> z = nothing<L>();
+__device__ __noinline__ lane_values<L> proposal_again(const element_args &a, int row, int lane,
+                                                      columns c) {
+  lane_values<L> z = nothing<L>();
   add_product<L, S>(a.near, a, row, lane, c, z);
   if (a.far.ptr) add_product<L, S>(a.far, a, row, lane, c, z);
   if (a.in_slot[row] >= 0) {
-    const piece<L> drive = load<L>(a.drive, a.in_slot[row], lane, c);
+    const lane_values<L> drive = load<L>(a.drive, a.in_slot[row], lane, c);
 #pragma unroll
     for (int i = 0; i < L::N; i++) z.x[i] += drive.x[i];
   }
@@ -70,18 +70,18 @@ __device__ __noinline__ piece<L> proposal_again(const element_args &a, int row, 
  * dropped. slots: RECUR_HAS_.. */
 template <class L, bool MIXED>
 __device__ __forceinline__ void finish_element(const element_args &a, columns c, int row, int slots,
-                                               int lane, bool writes, piece<L> g,
-                                               const piece<L> &after) {
-  const piece<L> before = load<L>(a.before, row, lane, c);
+                                               int lane, bool writes, lane_values<L> g,
+                                               const lane_values<L> &after) {
+  const lane_values<L> before = load<L>(a.before, row, lane, c);
   const float leak = a.pair[row].x, recovered = 1 / leak;
   const int in = slots & RECUR_HAS_IN ? a.in_slot[row] : -1,
             out = a.d_output && slots & RECUR_HAS_OUT ? a.out_slot[row] : -1;
   if (out >= 0) {
-    const piece<L> d = load<L>(a.d_output, out, lane, c);
+    const lane_values<L> d = load<L>(a.d_output, out, lane, c);
 #pragma unroll
     for (int i = 0; i < L::N; i++) g.x[i] += d.x[i];
   }
-  piece<L> p, q;
+  lane_values<L> p, q;
 #pragma unroll
   for (int i = 0; i < L::N; i++) p.x[i] = (after.x[i] - (1 - leak) * before.x[i]) * recovered;
   if (leak < RECUR_SMALL_LEAK) p = proposal_again<L, seen_state<MIXED>>(a, row, lane, c);
@@ -105,7 +105,7 @@ __device__ __forceinline__ void finish_element(const element_args &a, columns c,
   }
   if (in < 0) return;
   if (!a.last_microstep) {
-    const piece<L> sum = load<L>(a.d_drive, in, lane, c);
+    const lane_values<L> sum = load<L>(a.d_drive, in, lane, c);
 #pragma unroll
     for (int i = 0; i < L::N; i++) q.x[i] += sum.x[i];
   }

@@ -28,24 +28,24 @@ struct forward_args {
 /* s_{k+1} = (1 - a) s_k + a tanh(z + d + b) */
 template <class L>
 __device__ __forceinline__ void finish_forward(const forward_args &a, const recur_item &item,
-                                               int lane, piece<L> z) {
+                                               int lane, lane_values<L> z) {
   const int row = item.row;
   if (a.near_only) {
     store<L>(a.near_sum, row, lane, a.cols, z);
     return;
   }
-  const piece<L> s = load<L>(a.state, row, lane, a.cols);
+  const lane_values<L> s = load<L>(a.state, row, lane, a.cols);
   const float2 pair = a.pair[row];
   const float leak = pair.x, bias = pair.y;
   const int in = item.slots & RECUR_HAS_IN ? a.in_slot[row] : -1,
             out = a.output && item.slots & RECUR_HAS_OUT ? a.out_slot[row] : -1;
   if (a.near_sum) {
-    const piece<L> near = load<L>(a.near_sum, row, lane, a.cols);
+    const lane_values<L> near = load<L>(a.near_sum, row, lane, a.cols);
 #pragma unroll
     for (int i = 0; i < L::N; i++) z.x[i] += near.x[i];
   }
   if (in >= 0) {
-    const piece<L> drive = load<L>(a.drive, in, lane, a.cols);
+    const lane_values<L> drive = load<L>(a.drive, in, lane, a.cols);
 #pragma unroll
     for (int i = 0; i < L::N; i++) z.x[i] += drive.x[i];
   }
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(RECUR_THREADS, L::BLOCKS)
   walk<L, INDEX, T> w(item, in_row, lane, (const INDEX *)a.col, a.value);
   wait_for_previous_launch();
   let_next_launch_start();
-  piece<L> z = nothing<L>();
+  lane_values<L> z = nothing<L>();
   w.template run<false>((const T *)a.gathered, a.cols, lane, z, NULL, z);
   if (gather_groups<L>(item, most_shared, lane, z) && item.row >= 0 && in_row == 0)
     finish_forward<L>(a, item, lane, z);

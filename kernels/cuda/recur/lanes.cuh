@@ -36,10 +36,10 @@ struct layout {
 };
 
 /* One lane's share of a state row. */
-template <class L> struct piece { float x[L::N]; };
+template <class L> struct lane_values { float x[L::N]; };
 
-template <class L> __device__ __forceinline__ piece<L> nothing() {
-  piece<L> p;
+template <class L> __device__ __forceinline__ lane_values<L> nothing() {
+  lane_values<L> p;
 #pragma unroll
   for (int i = 0; i < L::N; i++) p.x[i] = 0;
   return p;
@@ -116,9 +116,10 @@ private:
 };
 
 template <class L>
-__device__ __forceinline__ piece<L> load(const float *base, int64_t row, int lane, columns c) {
+__device__ __forceinline__ lane_values<L> load(const float *base, int64_t row, int lane,
+                                               columns c) {
   const fetched<L, float> f(base, row, lane, c);
-  piece<L> p;
+  lane_values<L> p;
 #pragma unroll
   for (int i = 0; i < L::N; i++) p.x[i] = f.value(i);
   return p;
@@ -141,7 +142,7 @@ template <class T> __device__ __forceinline__ float rounded(float x) {
 
 template <class L, class T>
 __device__ __forceinline__ void store(T *base, int64_t row, int lane, columns c,
-                                      const piece<L> &p) {
+                                      const lane_values<L> &p) {
   constexpr int RUN = L::V * (int)sizeof(T), STORE = RUN < 16 ? RUN : 16,
                 EACH = STORE / (int)sizeof(T);
   T *at = base + row * (L::MASK ? c.batch : L::G * L::N) + (L::MASK ? c.first : 0) + lane * L::V;

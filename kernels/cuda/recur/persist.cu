@@ -52,15 +52,15 @@ __device__ __forceinline__ void forward_walkers(const args &a, const room &o, si
       if (r.in >= 0) d = load_now(drive + half * HALF);
       if (k > 0) signal_wait(&s.here[half], (k - 1) & 1);
       walk<false>(e, ends, mine, o.sums + lane, NULL, NULL);
-      walkers_meet();
+      walkers_barrier();
       if (r.row >= 0) {
         const float4 now =
-            next_state(r, d + add_pieces(o.sums, o.piece, first, end), mine[own_place]);
+            next_state(r, d + add_segments(o.sums, o.sum_at, first, end), mine[own_place]);
         *(float4 *)(next + half * (k == K - 1 ? HALF : other_half)) = now;
         if (r.out >= 0 && m == a.d.microsteps) *(float4 *)(output + half * HALF) = now;
       }
       written(s, half);
-      walkers_meet();
+      walkers_barrier();
     }
     next = a.d.all_states || (k & 1) == 0 ? next + slot : next - slot;
     if (m == a.d.microsteps)
@@ -81,8 +81,8 @@ __global__ void __launch_bounds__(THREADS, 1) forward_kernel(const __grid_consta
   } else if (threadIdx.x == WALKING) {
     const float *const window = a.p.window + row_at(a, t, slice_of_block(t), 0, 0, 0);
     const int64_t slot = (int64_t)places_of(t) * a.d.batch;
-    meet_others(a, t, o.x, s, a.d.steps * a.d.microsteps - 1,
-                [&](int i) { return window + (a.d.all_states ? i : i & 1) * slot; });
+    exchange_halves(a, t, o.x, s, a.d.steps * a.d.microsteps - 1,
+                    [&](int i) { return window + (a.d.all_states ? i : i & 1) * slot; });
   }
 }
 
@@ -90,10 +90,10 @@ __global__ void __launch_bounds__(THREADS, 1) forward_kernel(const __grid_consta
 
 /* What a block keeps of its own rows, rows of four by thread. */
 struct own_arrays {
-  float4 *state;    /* [2 by turns][HALVES][rows] */
+  float4 *state;    /* [2 alternating][HALVES][rows] */
   float4 *g;        /* [HALVES][rows] dL/ds */
   float4 *d_drive;  /* [HALVES][rows] of this character */
-  float4 *d_output; /* [HALVES][rows] on its way */
+  float4 *d_output; /* [HALVES][rows] being copied */
   float2 *sums;     /* [rows] gradients of bias and leak */
 };
 
@@ -116,7 +116,7 @@ __device__ __forceinline__ const float *saved(const args &a, int k, int half, in
          first_column(a.p.backward, half);
 }
 
-/* Own row of s_k on its way to shared memory. */
+/* Begins to copy the own row of s_k to shared memory. */
 __device__ __forceinline__ void fetch_state(const args &a, const own_row &r, const own_arrays &own,
                                             int k, int half) {
   const int rows = a.p.backward.rows;
@@ -133,7 +133,7 @@ __device__ __forceinline__ void fetch_output(const args &a, const own_row &r, co
                        first_column(a.p.backward, half));
 }
 
-/* p_k of a row whose leak is too small to win it back from two states. Rare:
+/* p_k of a row whose leak is too small to recover it from two states. Rare:
  * kept out of the registers. */
 __device__ __noinline__ float4 proposal_again(const args &a, const own_row &r, int k, int half) {
   float4 z = make_float4(0, 0, 0, 0);
@@ -215,7 +215,7 @@ __device__ __forceinline__ void backward_walkers(const args &a, const room &o,
   const int lane = threadIdx.x % LANES, warp = block_of_slice(t) * WALKERS + threadIdx.x / LANES;
   begin_backward(a, o, own);
   written(s, 0), written(s, 1);
-  walkers_meet();
+  walkers_barrier();
   const ends_of_warp ends = load_ends(t.ends, warp);
   edges<true> e;
   load_edges(e, t, warp, lane, a.d.value);
@@ -233,11 +233,11 @@ __device__ __forceinline__ void backward_walkers(const args &a, const room &o,
       signal_wait(&s.here[half], phase);
       walk<true>(e, ends, o.x + half * places_of(t), o.sums + lane,
                  own.state + ((k & 1) * HALVES + half) * t.rows, o.lane_row + lane);
-      walkers_meet();
+      walkers_barrier();
       if (owns) {
         const float4 g =
             own.g[half * t.rows + threadIdx.x] +
-            add_pieces(o.sums, o.piece, o.first[threadIdx.x], o.first[threadIdx.x + 1]);
+            add_segments(o.sums, o.sum_at, o.first[threadIdx.x], o.first[threadIdx.x + 1]);
         copy_rows_end();
         if (k > 0)
           element(a, o.own[threadIdx.x], own, k - 1, c, m, half, g);
@@ -246,7 +246,7 @@ __device__ __forceinline__ void backward_walkers(const args &a, const room &o,
                       first_column(t, half)) = g;
       }
       written(s, half);
-      walkers_meet();
+      walkers_barrier();
     }
     phase ^= 1;
   }
@@ -269,7 +269,7 @@ __global__ void __launch_bounds__(THREADS, 1) backward_kernel(const __grid_const
   } else if (threadIdx.x == WALKING) {
     const float *const q = a.p.q + row_at(a, t, slice_of_block(t), 0, 0, 0);
     const int64_t slot = (int64_t)places_of(t) * a.d.batch;
-    meet_others(a, t, o.x, s, K, [&](int i) { return q + ((K - 1 - i) & 1) * slot; });
+    exchange_halves(a, t, o.x, s, K, [&](int i) { return q + ((K - 1 - i) & 1) * slot; });
   }
 }
 

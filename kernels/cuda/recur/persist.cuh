@@ -1,4 +1,4 @@
-/* What both persistent kernels are made of: the walk over the edges of a lane, the meeting of a
+/* What both persistent kernels are made of: the walk over the edges of a lane, the barrier of a
  * slice's blocks, copies by the bulk engine. */
 #ifndef FASCICLE_RECUR_PERSIST_CUH
 #define FASCICLE_RECUR_PERSIST_CUH
@@ -11,7 +11,7 @@ constexpr unsigned ALL = ~0u;
 constexpr int LANES = PERSIST_LANES, WALKERS = PERSIST_WALKERS, SLOTS = PERSIST_SLOTS,
               TURNS = SLOTS / 2, WORDS = PERSIST_WORDS;
 constexpr int WALKING = WALKERS * LANES;         /* threads that walk edges and finish rows */
-constexpr int THREADS = WALKING + LANES;         /* and a warp that meets the other blocks */
+constexpr int THREADS = WALKING + LANES;         /* and a warp that waits for the other blocks */
 constexpr int HALVES = PERSIST_HALVES, HALF = 4; /* columns of a half slice */
 constexpr int CLUSTER = PERSIST_CLUSTER;
 constexpr int ARRIVAL_WORDS = PERSIST_ARRIVAL_BYTES / sizeof(uint32_t);
@@ -35,7 +35,7 @@ __device__ __forceinline__ float sum_of(float4 a) {
   return (a.x + a.y) + (a.z + a.w);
 }
 
-/* A load that stays where it stands, so that it is on its way during the walk. */
+/* A load that the compiler does not move: it is in flight during the walk. */
 __device__ __forceinline__ float4 load_now(const float *at) {
   float4 x;
   asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
@@ -50,7 +50,7 @@ __device__ __forceinline__ uint32_t shared_address(const void *at) {
   return (uint32_t)__cvta_generic_to_shared(at);
 }
 
-__device__ __forceinline__ void walkers_meet() {
+__device__ __forceinline__ void walkers_barrier() {
   asm volatile("bar.sync 1, %0;" ::"n"(WALKING) : "memory");
 }
 
@@ -136,13 +136,13 @@ __device__ __forceinline__ void copy_rows_end() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* ---- the meeting ---- */
+/* ---- the barrier of a slice ---- */
 
 __device__ __forceinline__ void arrive(uint32_t *arrivals) {
   asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrivals) : "memory");
 }
 
-__device__ __forceinline__ bool all_have_come(const uint32_t *arrivals, uint32_t wanted) {
+__device__ __forceinline__ bool all_arrived(const uint32_t *arrivals, uint32_t wanted) {
   uint32_t seen;
   asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrivals) : "memory");
   return seen >= wanted;
@@ -204,7 +204,7 @@ struct steps {
   float4 *sums;
   const float4 *own;
   const uint8_t *lane_row;
-  float4 sum, h, a[2], b[2]; /* b: of the other edge of a turn; by turns */
+  float4 sum, h, a[2], b[2]; /* b: of the other edge of a turn; alternating */
 };
 
 template <bool BACK, int TURN> __device__ __forceinline__ void load_turn(edges<BACK> &e, steps &s) {
@@ -236,8 +236,8 @@ __device__ __forceinline__ void walk_on(edges<BACK> &e, const ends_of_warp &ends
 }
 
 /* One pass over the lane's edges: sums[stretch][lane] = sum of weight * x[place] over
- * the lane's piece; backward also gradient += x[place] . own, where own[] are the rows
- * that the pieces belong to. */
+ * the lane's segment; backward also gradient += x[place] . own, where own[] are the rows
+ * that the segments belong to. */
 template <bool BACK>
 __device__ __forceinline__ void walk(edges<BACK> &e, const ends_of_warp &ends, const float4 *x,
                                      float4 *sums, const float4 *own, const uint8_t *lane_row) {
@@ -251,16 +251,16 @@ __device__ __forceinline__ void walk(edges<BACK> &e, const ends_of_warp &ends, c
   walk_on<BACK, 0>(e, ends, s);
 }
 
-/* The sums of a row's pieces in their order; `at`: where four of them lie. */
+/* The sums of a row's segments in their order; `at`: where four of them lie. */
 __device__ __forceinline__ float4 add_four(const float4 *sums, uint2 at) {
   return (sums[at.x & 0xffff] + sums[at.x >> 16]) + (sums[at.y & 0xffff] + sums[at.y >> 16]);
 }
 
-__device__ __forceinline__ float4 add_pieces(const float4 *sums, const uint16_t *piece, int first,
-                                             int end) {
+__device__ __forceinline__ float4 add_segments(const float4 *sums, const uint16_t *sum_at,
+                                               int first, int end) {
   float4 z = make_float4(0, 0, 0, 0);
   for (int i = first; i < end; i++) {
-    const uint4 at = ((const uint4 *)piece)[i];
+    const uint4 at = ((const uint4 *)sum_at)[i];
     z = z + (add_four(sums, make_uint2(at.x, at.y)) + add_four(sums, make_uint2(at.z, at.w)));
   }
   return z;

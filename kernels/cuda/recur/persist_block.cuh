@@ -1,5 +1,5 @@
 /* What both persistent window kernels are made of: where rows stand, shared memory, and how the
- * blocks of a slice meet. */
+ * blocks of a slice exchange their states. */
 #ifndef FASCICLE_PERSIST_BLOCK_CUH
 #define FASCICLE_PERSIST_BLOCK_CUH
 
@@ -59,12 +59,12 @@ __device__ __forceinline__ own_row find_row(const args &a, const persist_tables 
 
 /* ---- shared memory ---- */
 
-/* Of both kernels: two half slices by place, sums of pieces with a zero behind
+/* Of both kernels: two half slices by place, sums of segments with a zero behind
  * them, tables of the block. */
 struct room {
   float4 *x, *sums;
   own_row *own; /* [rows] */
-  uint16_t *piece, *first;
+  uint16_t *sum_at, *first;
   uint8_t *lane_row;
   float4 *rest;
 };
@@ -77,8 +77,8 @@ __host__ __device__ int64_t sums_of(const persist_tables &t) {
 __device__ __forceinline__ room rooms(float4 *memory, const persist_tables &t, int rest) {
   room r;
   r.rest = memory, r.x = memory + rest, r.sums = r.x + HALVES * places_of(t);
-  r.piece = (uint16_t *)(r.sums + sums_of(t) + 1);
-  r.own = (own_row *)(r.piece + t.rounds * PERSIST_ROUND);
+  r.sum_at = (uint16_t *)(r.sums + sums_of(t) + 1);
+  r.own = (own_row *)(r.sum_at + t.rounds * PERSIST_ROUND);
   r.first = (uint16_t *)(r.own + t.rows), r.lane_row = (uint8_t *)(r.first + t.rows + 1);
   return r;
 }
@@ -92,8 +92,8 @@ int64_t bytes_of_rooms(const persist_tables &t, int64_t rest) {
 
 __device__ __forceinline__ void fill_rooms(const args &a, const persist_tables &t, const room &r) {
   const int64_t block = block_of_slice(t);
-  const int sums = (int)sums_of(t), pieces = t.rounds * PERSIST_ROUND;
-  for (int i = threadIdx.x; i < pieces; i += THREADS) r.piece[i] = t.piece[block * pieces + i];
+  const int sums = (int)sums_of(t), entries = t.rounds * PERSIST_ROUND;
+  for (int i = threadIdx.x; i < entries; i += THREADS) r.sum_at[i] = t.sum_at[block * entries + i];
   for (int i = threadIdx.x; i < sums; i += THREADS) r.lane_row[i] = t.lane_row[block * sums + i];
   for (int i = threadIdx.x; i <= t.rows; i += THREADS)
     r.first[i] = t.first[block * (t.rows + 1) + i];
@@ -101,7 +101,7 @@ __device__ __forceinline__ void fill_rooms(const args &a, const persist_tables &
   if (threadIdx.x == 0) r.sums[sums] = make_float4(0, 0, 0, 0);
 }
 
-/* ---- the meeting ---- */
+/* ---- the barrier of a slice ---- */
 
 struct signals {
   uint64_t done[HALVES]; /* this block has written a half of its new rows */
@@ -121,31 +121,32 @@ __device__ __forceinline__ void written(signals &s, int half) {
   if (threadIdx.x % LANES == 0) signal_arrive(&s.done[half]);
 }
 
-/* One thread stands for the block among the blocks of its slice. `n` times for each half in turn:
- * tells the others when this block has written its rows of a half, and when all have, fetches them.
- * from(i): where they stand the i-th time, half 0; the other half follows. */
+/* One thread acts for the block among the blocks of its slice. `n` times for each half in turn: it
+ * announces that this block has written its rows of a half and, once all blocks have, fetches them.
+ * from(i): where they are the i-th time, half 0; the other half follows. */
 template <class FROM>
-__device__ __forceinline__ void meet_others(const args &a, const persist_tables &t, float4 *x,
-                                            signals &s, int n, const FROM &from) {
+__device__ __forceinline__ void exchange_halves(const args &a, const persist_tables &t, float4 *x,
+                                                signals &s, int n, const FROM &from) {
   uint32_t *const arrivals = a.p.arrivals + slice_of_block(t) * HALVES * ARRIVAL_WORDS;
   const uint32_t bytes = (uint32_t)places_of(t) * (uint32_t)sizeof(float4);
   const uint32_t chunk = (bytes / CHUNKS + 127) / 128 * 128,
                  first = block_of_slice(t) % CLUSTER * chunk;
-  for (int told = 0, come = 0; come < HALVES * n;) {
-    if (told < HALVES * n && signal_ready(&s.done[told % HALVES], told / HALVES & 1)) {
-      arrive(arrivals + told % HALVES * ARRIVAL_WORDS);
-      told++;
+  for (int announced = 0, fetched = 0; fetched < HALVES * n;) {
+    if (announced < HALVES * n &&
+        signal_ready(&s.done[announced % HALVES], announced / HALVES & 1)) {
+      arrive(arrivals + announced % HALVES * ARRIVAL_WORDS);
+      announced++;
     }
-    if (come == told) continue;
-    const int half = come % HALVES, i = come / HALVES;
-    if (!all_have_come(arrivals + half * ARRIVAL_WORDS, (uint32_t)((i + 1) * t.blocks))) continue;
+    if (fetched == announced) continue;
+    const int half = fetched % HALVES, i = fetched / HALVES;
+    if (!all_arrived(arrivals + half * ARRIVAL_WORDS, (uint32_t)((i + 1) * t.blocks))) continue;
     engine_sees();
     signal_expect(&s.here[half], bytes);
     const char *source = (const char *)(from(i) + (int64_t)half * places_of(t) * HALF);
     char *to = (char *)(x + half * places_of(t));
     for (uint32_t at = first; at < bytes; at += CLUSTER * chunk)
       copy_in(to + at, source + at, min(chunk, bytes - at), &s.here[half]);
-    come++;
+    fetched++;
   }
 }
 

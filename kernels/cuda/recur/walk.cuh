@@ -147,8 +147,8 @@ template <class L, class INDEX, class T> struct walk {
 
   /* acc += sum_e v_e x[col_e]; with GRADIENT also gradient_e += x[col_e] . own */
   template <bool GRADIENT>
-  __device__ __forceinline__ void run(const T *x, columns c, int lane, const piece<L> &own,
-                                      float *gradient, piece<L> &acc) {
+  __device__ __forceinline__ void run(const T *x, columns c, int lane, const lane_values<L> &own,
+                                      float *gradient, lane_values<L> &acc) {
     const T *const mine = lane_share<L>(x, lane, c);
     for (int t = 0; t < rounds; t++) {
       const few_columns<L::EDGES> now = next;
@@ -198,10 +198,10 @@ private:
   /* Turn h of a round: of each lane's edges the LOADS from h LOADS on, or of
    * every SHAREDth lane one. */
   template <bool GRADIENT>
-  static __device__ __forceinline__ void turn(int h, const few_columns<L::EDGES> &now,
-                                              const few_floats<L::EDGES> &v,
-                                              few_floats<L::EDGES> &dv, const T *mine, columns c,
-                                              int lane, const piece<L> &own, piece<L> &acc) {
+  static __device__ __forceinline__ void
+  turn(int h, const few_columns<L::EDGES> &now, const few_floats<L::EDGES> &v,
+       few_floats<L::EDGES> &dv, const T *mine, columns c, int lane, const lane_values<L> &own,
+       lane_values<L> &acc) {
     const int slot = h / L::SHARED * L::LOADS, share = h % L::SHARED;
     fetched<L, T> in[L::TURN];
 #pragma unroll
@@ -236,7 +236,7 @@ private:
  * warps then stay together. */
 template <class L>
 __device__ __forceinline__ bool gather_groups(const recur_item &item, int most_shared, int lane,
-                                              piece<L> &acc) {
+                                              lane_values<L> &acc) {
   const int width = L::G << item.share; /* threads of the row */
 #pragma unroll
   for (int d = L::G; d < WARP; d <<= 1)

@@ -12,8 +12,8 @@ struct halo_device {
   size_t row_bytes;
   eidx n_send, n_recv;
   lidx *send_row; /* [n_send] on the device */
-  void *packed;   /* [n_send] rows on their way out; NULL where all rows are sent as they stand */
-  void *arrived;  /* [n_send] gradient rows on their way in */
+  void *packed;   /* [n_send] outgoing rows; NULL where all rows are sent as they stand */
+  void *arrived;  /* [n_send] incoming gradient rows */
   struct halo_device *next;
 };
 

@@ -21,9 +21,8 @@ struct nccl_state {
   cudaStream_t stream;
   cudaEvent_t ready, done; /* own rows may be read; halo rows have arrived */
   struct halo_device *halo;
-  struct peer_link
-      *peer;      /* halo rows go this way where all ranks are on one host; NULL: through NCCL */
-  float *segment; /* [size][segment_floats] */
+  struct peer_link *peer; /* copies halo rows where all ranks are on one host; NULL: NCCL does */
+  float *segment;         /* [size][segment_floats] */
   int64_t segment_floats;
   struct nccl_watch watch;
   bool busy; /* between begin and end of an exchange */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MOST_MAPS = 64, READY = 0, THERE = 1, FLAGS = 2 };
+enum { MOST_MAPS = 64, READY = 0, ARRIVED = 1, FLAGS = 2 };
 
 /* One array of ours, and where the same array of each rank is mapped here. */
 struct peer_map {
@@ -168,7 +168,7 @@ void peer_close(struct peer_link *l, const struct comm *comm) {
 
 /* Close the maps of arrays that every rank has freed; only then does the memory go back. */
 static void drop_freed(struct peer_link *l, const struct comm *comm, cudaStream_t stream) {
-  CHECK_CUDA(cudaStreamSynchronize(stream)); /* nothing of ours is on its way to them */
+  CHECK_CUDA(cudaStreamSynchronize(stream)); /* no copy of ours to them is in flight */
   int64_t freed[MOST_MAPS] = {0};
   for (int i = 0; i < l->n_maps; i++) freed[i] = gpu_set_aside(l->map[i].array);
   comm_min_i64(comm, freed, l->n_maps);
@@ -244,12 +244,12 @@ bool peer_serves(struct peer_link *l, const struct comm *comm, const struct halo
 
 /* ---- transfers ---- */
 
-static void meet(struct peer_link *l, int flag, cudaStream_t stream) {
-  flags_meet(stream, l->remote + flag * l->size, l->flag + flag * l->size, l->rank, l->size);
+static void flag_barrier(struct peer_link *l, int flag, cudaStream_t stream) {
+  flags_barrier(stream, l->remote + flag * l->size, l->flag + flag * l->size, l->rank, l->size);
 }
 
 void peer_make_ready(struct peer_link *l, cudaStream_t stream) {
-  meet(l, READY, stream);
+  flag_barrier(l, READY, stream);
 }
 
 static void copy(void *to, const void *from, eidx rows, size_t row_bytes, cudaStream_t stream) {
@@ -268,7 +268,7 @@ void peer_send_rows(struct peer_link *l, const struct comm *comm, const struct h
          halo_rows_for(h, p, rows, packed, row_bytes), h->send_ptr[p + 1] - h->send_ptr[p],
          row_bytes, stream);
   }
-  meet(l, THERE, stream);
+  flag_barrier(l, ARRIVED, stream);
 }
 
 void peer_send_gradients(struct peer_link *l, const struct comm *comm, const struct halo *h,
@@ -282,7 +282,7 @@ void peer_send_gradients(struct peer_link *l, const struct comm *comm, const str
          halo_rows + (size_t)h->recv_ptr[p] * row_bytes, h->recv_ptr[p + 1] - h->recv_ptr[p],
          row_bytes, stream);
   }
-  meet(l, THERE, stream);
+  flag_barrier(l, ARRIVED, stream);
 }
 
 /* ---- windows ---- */

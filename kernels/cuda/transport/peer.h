@@ -17,9 +17,9 @@ struct peer_link *peer_open(const struct comm *comm);
 /* Collective: nobody frees what another still has mapped. */
 void peer_close(struct peer_link *link, const struct comm *comm);
 
-/* Whether this halo goes this way: every rank has rows and sends some, so that all take
- * part alike. Else the caller's other way. Collective on the first call for a halo, and
- * the same on every rank. */
+/* Whether this halo is exchanged by peer copies: every rank has rows and sends some, so that all
+ * take part alike. Else the caller exchanges it otherwise. Collective on the first call for a halo,
+ * and the same on every rank. */
 bool peer_serves(struct peer_link *link, const struct comm *comm, const struct halo *halo,
                  lidx n_own);
 

@@ -1,4 +1,4 @@
-/* Kernels that pack, add and sum rows on their way between ranks. */
+/* Kernels that pack, add and sum rows in transit between ranks. */
 #include "kernels/cuda/gpu/gpu.h"
 #include "rows.h"
 
@@ -69,7 +69,7 @@ void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stri
   CHECK_CUDA(cudaGetLastError());
 }
 
-static __global__ void meet(uint32_t *const *theirs, uint32_t *mine, int rank, int n) {
+static __global__ void barrier(uint32_t *const *theirs, uint32_t *mine, int rank, int n) {
   const int r = threadIdx.x;
   if (r >= n || r == rank) return;
   cuda::atomic_ref<uint32_t, cuda::thread_scope_system> there(*theirs[r]), here(mine[r]);
@@ -78,7 +78,7 @@ static __global__ void meet(uint32_t *const *theirs, uint32_t *mine, int rank, i
   here.store(0, cuda::memory_order_relaxed);
 }
 
-void flags_meet(cudaStream_t stream, uint32_t *const *theirs, uint32_t *mine, int rank, int n) {
-  meet<<<1, n, 0, stream>>>(theirs, mine, rank, n);
+void flags_barrier(cudaStream_t stream, uint32_t *const *theirs, uint32_t *mine, int rank, int n) {
+  barrier<<<1, n, 0, stream>>>(theirs, mine, rank, n);
   CHECK_CUDA(cudaGetLastError());
 }

@@ -1,4 +1,4 @@
-/* Rows of state arrays on their way between ranks: packed, added, summed. Launchers on a given
+/* Rows of state arrays in transit between ranks: packed, added, summed. Launchers on a given
  * stream; sizes of 0 are skipped. */
 #ifndef FASCICLE_ROWS_DEVICE_H
 #define FASCICLE_ROWS_DEVICE_H
@@ -23,12 +23,12 @@ void rows_add(cudaStream_t stream, float *rows, const int32_t *row, int64_t n, i
 void rows_sum(cudaStream_t stream, const float *parts, int n_parts, int64_t stride, int own,
               int64_t n, float *x);
 
-enum { FLAGS_RANKS = 1024 }; /* at most so many meet: the threads of one block */
+enum { FLAGS_RANKS = 1024 }; /* ranks of a barrier at most: the threads of one block */
 
-/* Meet all ranks: raise our flag at each (theirs [n] pointers to it), wait for each one's
- * at ours (mine [n]) and lower it again. Everything queued before is visible to the others
- * once they have met us. */
-void flags_meet(cudaStream_t stream, uint32_t *const *theirs, uint32_t *mine, int rank, int n);
+/* A barrier of all ranks: raises our flag at each (theirs [n] pointers to it), waits for each one's
+ * at ours (mine [n]) and lowers it again. Everything queued before is visible to the others behind
+ * it. */
+void flags_barrier(cudaStream_t stream, uint32_t *const *theirs, uint32_t *mine, int rank, int n);
 
 #ifdef __cplusplus
 }

@@ -13,11 +13,11 @@
 struct staged_state {
   void *mpi; /* the mpi transport's own state */
   struct halo_device *halo;
-  const struct halo_device *now; /* of the exchange under way */
+  const struct halo_device *now; /* of the current exchange */
   struct halo image; /* the halo with send_row = 0, 1, 2 ..., packed whether or not all rows go */
   char *stage;       /* pinned: [n_send + n_recv] rows, or a piece of a sum */
   size_t stage_bytes;
-  void *rows; /* of the exchange under way */
+  void *rows; /* of the current exchange */
   lidx n_own;
   size_t row_bytes;
 };
