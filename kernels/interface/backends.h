@@ -9,6 +9,10 @@
 #include "contract/backend.h"
 #include "contract/transport.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 extern const struct backend backend_cpu;
 /* The arithmetic of contract/lif.h read out, one neuron at a time: what tests
  * hold the others against. */
@@ -24,4 +28,7 @@ extern const struct transport transport_peer;
 /* Becomes peer where the GPUs can map each other's memory, nccl elsewhere. */
 extern const struct transport transport_near;
 
+#ifdef __cplusplus
+}
+#endif
 #endif

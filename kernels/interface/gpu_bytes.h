@@ -7,10 +7,17 @@
 #include "contract/model.h"
 #include "contract/recurrence.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 int64_t gpu_recur_bytes(const struct recur_net *net);
 int64_t gpu_model_bytes(const struct model_shape *shape, bool want_gradient);
 
 /* The most host memory that the recurrence takes temporarily, while its tables are made. */
 int64_t gpu_recur_host_bytes(const struct recur_net *net);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -28,9 +28,9 @@ static inline struct recur_calls recur_calls_of(const struct recur_net *net) {
   ASSERT(g->n_halo == 0 || g->far.row_ptr[g->n_own] == g->far.n_edges);
   ASSERT(recur_rows_ascend(net->in, net->n_in, g->n_own));
   ASSERT(recur_rows_ascend(net->out, net->n_out, g->n_own));
-  return (struct recur_calls){.K = net->shape.steps * net->shape.microsteps,
-                              .split = g->n_halo > 0,
-                              .want_gradient = net->want_gradient};
+  struct recur_calls calls = {
+      net->shape.steps * net->shape.microsteps, 0, 0, g->n_halo > 0, net->want_gradient, false};
+  return calls;
 }
 
 static inline void recur_calls_forward_begin(struct recur_calls *c) {

@@ -1,11 +1,15 @@
 /* One window of the recurrence on arrays that are in GPU memory already: what the public library
- * hands its CUDA calls to. No MPI, no memory counting, no exits: every call returns what went
+ * hands its CUDA calls to. No MPI, no exits: every call returns what went
  * wrong. Built from kernels/cuda/library/recur_gpu.c, or from kernels/without_cuda/recur_gpu.c
  * where there is no CUDA. */
 #ifndef FASCICLE_RECUR_GPU_H
 #define FASCICLE_RECUR_GPU_H
 
 #include "contract/recurrence.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum recur_gpu_code { RECUR_GPU_FINE, RECUR_GPU_NO_DEVICE, RECUR_GPU_NO_MEMORY, RECUR_GPU_ERROR };
 
@@ -47,4 +51,7 @@ struct recur_gpu_result recur_gpu_forward(const struct recur_gpu *tables,
 struct recur_gpu_result recur_gpu_backward(const struct recur_gpu *tables,
                                            const struct recur_gpu_window *w);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

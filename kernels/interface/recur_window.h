@@ -11,6 +11,10 @@
 
 #include "contract/recurrence.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Edges by row: row i's are ptr[i] .. ptr[i + 1]. */
 struct recur_edges {
   const eidx *ptr;
@@ -129,4 +133,7 @@ void recur_backward_far(const struct recur_window *w, int k);
 void recur_backward_near(const struct recur_window *w, int k);
 void recur_backward_end(const struct recur_window *w);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -1,5 +1,5 @@
 /* Inside libfascicle: what its files share. This library uses kernels/interface/recur_window.h
- * and recur_gpu.h alone: no MPI, no memory counting, no exits. */
+ * and recur_gpu.h alone: no MPI, no exits. */
 #ifndef FASCICLE_API_INTERNAL_H
 #define FASCICLE_API_INTERNAL_H
 

@@ -1,5 +1,6 @@
 /* The graph of the public library: checks, and the edges by target and by source. */
 #include "api.h"
+#include "core/arrays.h"
 #include "kernels/interface/recur_window.h"
 
 #include <stdarg.h>
@@ -106,20 +107,20 @@ static void order_edges(struct fascicle_graph *g, const struct fascicle_graph_sp
   recur_transpose(g->n_nodes, 0, &by_target, NULL, g->out_ptr, g->out_target, g->out_edge);
 }
 
-static bool take_memory(struct fascicle_graph *g) {
-  const size_t nodes = (size_t)g->n_nodes + 1, edges = (size_t)g->n_edges + 1;
-  g->in_ptr = malloc(nodes * sizeof *g->in_ptr), g->out_ptr = malloc(nodes * sizeof *g->out_ptr);
-  g->in_source = malloc(edges * sizeof *g->in_source),
-  g->out_target = malloc(edges * sizeof *g->out_target);
-  g->caller = malloc(edges * sizeof *g->caller), g->out_edge = malloc(edges * sizeof *g->out_edge);
-  g->in_slot = malloc(nodes * sizeof *g->in_slot),
-  g->out_slot = malloc(nodes * sizeof *g->out_slot);
-  return g->in_ptr && g->out_ptr && g->in_source && g->out_target && g->caller && g->out_edge &&
-         g->in_slot && g->out_slot;
+/* Everything that a graph holds, but for what is on a GPU. */
+static struct arrays arrays_of(struct fascicle_graph *g) {
+  const int64_t nodes = g->n_nodes, edges = g->n_edges;
+  struct arrays list = {0};
+  ARRAY(&list, g->in_ptr, nodes + 1), ARRAY(&list, g->out_ptr, nodes + 1);
+  ARRAY(&list, g->in_source, edges), ARRAY(&list, g->out_target, edges);
+  ARRAY(&list, g->caller, edges), ARRAY(&list, g->out_edge, edges);
+  ARRAY(&list, g->in_slot, nodes), ARRAY(&list, g->out_slot, nodes);
+  return list;
 }
 
 static int fill(struct fascicle_graph *g, const struct fascicle_graph_spec *s) {
-  if (!take_memory(g))
+  const struct arrays arrays = arrays_of(g);
+  if (!arrays_try_open(&arrays))
     return api_failure(FASCICLE_OUT_OF_MEMORY, "no memory for %lld edges", (long long)s->n_edges);
   int code = fill_slots("input_nodes", g->in_slot, g->n_nodes, s->input_nodes, s->n_inputs);
   if (code) return code;
@@ -152,8 +153,7 @@ int fascicle_graph_create(const struct fascicle_graph_spec *spec, struct fascicl
 void fascicle_graph_destroy(struct fascicle_graph *g) {
   if (!g) return;
   api_gpu_destroy(g->gpu);
-  free(g->in_ptr), free(g->in_source), free(g->caller);
-  free(g->out_ptr), free(g->out_target), free(g->out_edge);
-  free(g->in_slot), free(g->out_slot);
+  const struct arrays arrays = arrays_of(g);
+  arrays_close(&arrays);
   free(g);
 }

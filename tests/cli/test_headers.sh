@@ -1,11 +1,12 @@
 #!/bin/bash
-# Every header of src/core and src/contract can be included alone, by C, C++ and CUDA, without a warning.
+# Every header of src/core, src/contract, the kernels' interface and the layout of GPUs can be included alone, by C, C++ and CUDA,
+# without a warning.
 set -euo pipefail
 cd "$SOURCE"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bad=0
-mapfile -t headers < <(git ls-files 'src/core/*.h' 'src/contract/*.h' | sed 's|^src/||')
+mapfile -t headers < <(git ls-files 'src/core/*.h' 'src/contract/*.h' 'kernels/interface/*.h' 'kernels/cuda/layout/*.h' | sed 's|^src/||')
 [ "${#headers[@]}" -gt 20 ] || { echo "only ${#headers[@]} headers found"; exit 1; }
 read -r -a foreign < <(pkg-config --cflags-only-I ompi-c jansson libcrypto | sed 's/-I/-isystem /g')
 
@@ -15,7 +16,7 @@ can() {
   shift 2
   for header in "${headers[@]}"; do
     echo "#include \"$header\"" >"$work/a.$suffix"
-    "$compiler" -fsyntax-only -Wall -Wextra -Werror -D_GNU_SOURCE -DOMPI_SKIP_MPICXX "$@" -I src "${foreign[@]}" "$work/a.$suffix" 2>"$work/err" || {
+    "$compiler" -fsyntax-only -Wall -Wextra -Werror -D_GNU_SOURCE -DOMPI_SKIP_MPICXX "$@" -I src -I . "${foreign[@]}" "$work/a.$suffix" 2>"$work/err" || {
       echo "$compiler: $header: $(head -5 "$work/err")"
       bad=1
     }
@@ -31,7 +32,7 @@ fi
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 if [ -x "$nvcc" ]; then # all at once: it takes seconds to start
   printf '#include "%s"\n' "${headers[@]}" >"$work/a.cu"
-  "$nvcc" -c -o "$work/a.o" -D_GNU_SOURCE -DOMPI_SKIP_MPICXX -I src "${foreign[@]}" "$work/a.cu" 2>"$work/err" || {
+  "$nvcc" -c -o "$work/a.o" -D_GNU_SOURCE -DOMPI_SKIP_MPICXX -I src -I . "${foreign[@]}" "$work/a.cu" 2>"$work/err" || {
     echo "nvcc: $(head -5 "$work/err")"
     bad=1
   }
