@@ -3,6 +3,9 @@
  *   quiet        nothing to do: every potential is 0 (what a sleeping network costs)
  *   idle         every potential is non-zero and leaks at each step; nobody fires and no block is
  *                skipped
+ *   poisson      as idle, and every neuron has a Poisson source of 0.01 Hz (at steps of 1 ms) whose
+ *                events change next to nothing; draw_ns is the time beyond an idle step, a neuron
+ *   poisson_5hz  the same at 5 Hz
  *   active_p     p % of the node ids, drawn anew for each step, are made to fire and go through the
  *                full step: input, leak, threshold, refractory counters, delivery along every
  *                out-edge
@@ -17,9 +20,9 @@
  *
  * With --model NAME of a neuron model: neurons.c.
  *
- * The floor counts the bytes that any such step must move: idle 8 a neuron (V in and out); active
- * 20 a neuron (V in and out, counter in and out, input in and cleared), 16 an event (the edge in,
- * its sum in and out). */
+ * The floor counts the bytes that any such step must move: idle 8 a neuron (V in and out); poisson
+ * 8 more (the id that a draw is made for); active 20 a neuron (V in and out, counter in and out,
+ * input in and cleared), 16 an event (the edge in, its sum in and out). */
 #include "kernels/interface/backends.h"
 #include "lif_time.h"
 #include "neurons.h"
@@ -30,11 +33,13 @@
 
 enum { WARM_UP = 20, IDLE_SHIFT = 12, ACTIVE_SHIFT = 4, REFRACTORY = 2 };
 enum { IDLE_REPEATS = 10 }; /* idle steps are quick: so many times more of them */
+enum { KICK = 1 << 30 };    /* no other input comes near */
 
 /* A way to measure. */
 struct way {
   const char *name;
   bool alive;     /* potentials that leak */
+  double poisson; /* events of a neuron and step; 0: none */
   double percent; /* of the neurons that fire */
   bool unrecorded;
   int trials;                 /* together; 0: one, not in a group */
@@ -95,13 +100,15 @@ static struct status run_case(const struct lif_bed *bed, const struct way *way,
                               struct lif_measured *m) {
   const bool active = way->percent > 0;
   const int64_t n_steps = bed->steps * (active ? 1 : IDLE_REPEATS) + WARM_UP;
-  const bool kicked = active && way->trials;
-  struct lif_stimulus *stimulus = kicked ? lif_bed_kicks(bed, way->percent) : way->drawn;
+  const bool kicked = active && way->trials, drawn = kicked || way->poisson > 0;
+  struct lif_stimulus *stimulus = kicked  ? lif_bed_poisson(bed, way->percent / 100, KICK)
+                                  : drawn ? lif_bed_poisson(bed, way->poisson, 1)
+                                          : way->drawn;
   const struct lif_setup setup = {.backend = bed->bench->job.backend->lif,
                                   .net = &bed->net,
                                   .first_of_rank = bed->first_of_rank,
                                   .stimulus = stimulus,
-                                  .n_stimuli = kicked   ? 1
+                                  .n_stimuli = drawn    ? 1
                                                : active ? (int)n_steps
                                                         : 0,
                                   .params = {.threshold = way->trials ? 1 << 29 : INT32_MAX,
@@ -112,7 +119,7 @@ static struct status run_case(const struct lif_bed *bed, const struct way *way,
                                   .unrecorded = way->unrecorded};
   const struct status s = way->trials ? run_trials(bed, &setup, way, n_steps, m)
                                       : run_alone(bed, &setup, way, n_steps, m);
-  if (kicked) lif_stimulus_free(stimulus), mem_free(stimulus);
+  if (drawn) lif_stimulus_free(stimulus), mem_free(stimulus);
   return s;
 }
 
@@ -158,6 +165,21 @@ static void add_exchange(const struct lif_bed *bed, const struct way *way,
              seconds * 1e6);
 }
 
+/* What the draws add to an idle step, a neuron. */
+static struct status add_draws(const struct lif_bed *bed, const struct lif_measured *m,
+                               json_t *more) {
+  const struct way idle = {.name = "idle", .alive = true};
+  struct lif_measured without;
+  TRY(run_case(bed, &idle, &without));
+  const double n = (double)bed->net.n_global / bed->comm->size;
+  const double median = (m->seconds - without.seconds) / n, best = (m->best - without.best) / n;
+  json_object_set_new(more, "draw_ns", json_real(median * 1e9));
+  json_object_set_new(more, "draw_best_ns", json_real(best * 1e9));
+  if (!bed->bench->job.json)
+    log_line("%.2f ns a draw (best %.2f) beyond the idle step", median * 1e9, best * 1e9);
+  return fine();
+}
+
 static struct status bench_way(const struct lif_bed *bed, const struct way *way,
                                const char *suffix) {
   struct lif_measured m;
@@ -165,7 +187,9 @@ static struct status bench_way(const struct lif_bed *bed, const struct way *way,
   snprintf(name, sizeof name, "%s%s", way->name, suffix);
   TRY(run_case(bed, way, &m));
   const double n = (double)bed->net.n_global;
-  const double bytes = way->percent > 0 ? 20 * n + 16 * m.events : 8 * n;
+  const double bytes = way->percent > 0   ? 20 * n + 16 * m.events
+                       : way->poisson > 0 ? 16 * n
+                                          : 8 * n;
   eidx n_edges = bed->net.n_edges;
   const struct backend *backend = bed->bench->job.backend;
   /* On a CPU the process also held the generator and the memory sweep: what
@@ -193,6 +217,7 @@ static struct status bench_way(const struct lif_bed *bed, const struct way *way,
     json_object_set_new(line.more, "transport", json_string(bed->comm->via->name));
   if (bed->comm->size > 1 && !way->alive && way->percent == 0)
     add_exchange(bed, way, &m, line.more);
+  if (way->poisson > 0) TRY(add_draws(bed, &m, line.more));
   if (bed->net.on_host) add_bus(bed, name, &m, line.more);
   bench_print(bed->comm, bed->bench, &line);
   return fine();
@@ -248,6 +273,10 @@ static struct status bench_all(const struct lif_bed *bed) {
   TRY(bench_way(bed, &idle, ""));
   TRY(bench_streamed(bed, &idle));
   if (bed->device) TRY(bench_trials(bed, &idle));
+  const struct way poisson = {.name = "poisson", .alive = true, .poisson = 1e-5};
+  const struct way often = {.name = "poisson_5hz", .alive = true, .poisson = 5e-3};
+  TRY(bench_way(bed, &poisson, ""));
+  TRY(bench_way(bed, &often, ""));
   TRY(bench_active(bed, "active_1pct", 1));
   return bench_active(bed, "active_10pct", 10);
 }

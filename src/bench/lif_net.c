@@ -138,14 +138,14 @@ struct lif_stimulus *lif_bed_spikes(const struct lif_bed *bed, int64_t n_steps, 
   return stimulus;
 }
 
-struct lif_stimulus *lif_bed_kicks(const struct lif_bed *bed, double percent) {
+struct lif_stimulus *lif_bed_poisson(const struct lif_bed *bed, double probability, int value) {
   struct lif_stimulus *stimulus = NEW_ZERO(struct lif_stimulus, 1);
   lidx *neuron = NEW(lidx, bed->net.n_own);
   for (lidx i = 0; i < bed->net.n_own; i++) neuron[i] = i;
   *stimulus = (struct lif_stimulus){.kind = LIF_POISSON,
                                     .last_step = INT64_MAX,
-                                    .value = 1 << 30,
-                                    .probability = percent / 100,
+                                    .value = value,
+                                    .probability = probability,
                                     .n = bed->net.n_own,
                                     .neuron = neuron};
   return stimulus;

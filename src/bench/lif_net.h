@@ -27,8 +27,7 @@ void lif_bed_free(struct lif_bed *bed);
  * same neurons for any number of ranks. */
 struct lif_stimulus *lif_bed_spikes(const struct lif_bed *bed, int64_t n_steps, double percent);
 
-/* One for all steps: the same share of the neurons by lot, so that trials differ, each by a kick
- * that no other input comes near. */
-struct lif_stimulus *lif_bed_kicks(const struct lif_bed *bed, double percent);
+/* One for all steps: in each, a neuron gets an event of `value` with this probability. */
+struct lif_stimulus *lif_bed_poisson(const struct lif_bed *bed, double probability, int value);
 
 #endif

@@ -124,7 +124,7 @@ def main(work):
     # The bench measures both, with the same spikes.
     lines = [json.loads(line) for line in run(1, "bench", "lif", "--graph", graph, "--steps", 10, "--device", "cpu", "--json").stdout.splitlines()]
     cases = {line["case"]: line["events_per_step"] for line in lines}
-    assert len(cases) == 7 and all(cases[name] == cases[f"{name}_streamed"] for name in ("idle", "active_1pct", "active_10pct")), cases
+    assert len(cases) == 9 and all(cases[name] == cases[f"{name}_streamed"] for name in ("idle", "active_1pct", "active_10pct")), cases
 
     budget(work, config)
 
