@@ -18,8 +18,9 @@ static inline vec vec_gather(const nodeid *id, const lidx *row) {
 static inline vec vec_mul(vec a, vec b) {
   return _mm512_mul_epu32(a, b);
 }
+/* A shuffle: shifts stand in line behind products. */
 static inline vec vec_high(vec x) {
-  return _mm512_srli_epi64(x, 32);
+  return _mm512_shuffle_epi32(x, _MM_PERM_DDBB);
 }
 static inline vec vec_to_high(vec x) {
   return _mm512_slli_epi64(x, 32);
