@@ -2,6 +2,7 @@
 #include "core/log.h"
 #include "core/output.h"
 #include "core/monitor.h"
+#include "core/waits.h"
 #include "core/words.h"
 #include "run/launch.h"
 #include "run/options.h"
@@ -111,6 +112,7 @@ int main(int argc, char **argv) {
   output_start();
   const struct verb *verb = argc > 1 ? find_verb(argv[1]) : NULL;
   if (!verb || wants_help(argc, argv)) return before_mpi(argc, argv);
+  waits_settle(argv);
   launch_signals();
   struct comm world = comm_start(&argc, &argv);
   log_start(world.rank, false);
