@@ -5,12 +5,14 @@
 brian2 runs lif_exp with the fly's parameters, one delay of 18 steps and events on v; nest runs psc_exp with the same time constants
 and the same graph, and events into the synapse. The events are the program's own (Philox), so the spikes of both must be equal, which
 is checked. Prints one JSON object per turn (seconds of the loop over steps alone, as each program measures it) and one with
-the ratio of medians. `jobs/setup.sh parity` makes the environment. Where fascicle cannot run the case, the peer is still measured;
+the ratio of medians; --record appends that to tests/bench/results.jsonl, with date, commit, processor and load. `jobs/setup.sh parity` makes the environment. Where fascicle cannot run the case, the peer is still measured;
 the line then says what is missing, and the exit code is 1.
 """
 import argparse
+import datetime
 import json
 import os
+import platform
 import statistics
 import subprocess
 import sys
@@ -40,6 +42,7 @@ def parse():
         p.add_argument("--" + name, type=int, default=value, help="%(default)s")
     p.add_argument("--rate", type=float, default=150.0, help="Hz, events of each driven neuron (%(default)s)")
     p.add_argument("--scale", type=float, default=1.0, help="of all weights (%(default)s)")
+    p.add_argument("--record", action="store_true", help="append the last line to tests/bench/results.jsonl")
     return p.parse_args()
 
 
@@ -128,8 +131,18 @@ def line_of(options, case, program, seconds, spikes):
             "us_per_step": 1e6 * seconds / options.steps, "real_time": model_seconds / seconds}
 
 
+def record(options, result, load):
+    """load: how many processes wanted a core before the first turn; more than cores less threads makes all times longer."""
+    facts = json.loads(subprocess.run([options.fascicle, "info", "--json"], check=True, capture_output=True, text=True).stdout)
+    with open("/proc/cpuinfo") as file:
+        processor = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), platform.machine())
+    line = dict(result, date=datetime.date.today().isoformat(), commit=facts["commit"], processor=processor, cores=os.cpu_count(), load_before=load)
+    with open(os.path.join(HERE, "results.jsonl"), "a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
 def main():
-    options = parse()
+    options, load = parse(), os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         graph, *edges = generated(options, folder)
         case = case_of(options, *edges)
@@ -143,12 +156,17 @@ def main():
                     seconds[program].append(took)
                     print(json.dumps(line_of(options, case, program, took, fired)), flush=True)
             equal &= spikes == peers_spikes
+            fired_per_second = len(peers_spikes) / (options.steps * DT_MS / 1000.0)
     result = {"peer": options.peer, "model": case.net.model, "seconds": {who: statistics.median(took) if took else None for who, took in seconds.items()}}
     if missing:
         result["missing"] = missing
     else:
         result.update(ratio=result["seconds"][options.peer] / result["seconds"]["fascicle"], equal_spikes=equal)
+    result.update(neurons=options.nodes, edges=options.edges, steps=options.steps, threads=options.threads, turns=options.turns,
+                  spikes_per_second=fired_per_second, us_per_step={who: took and 1e6 * took / options.steps for who, took in result["seconds"].items()})
     print(json.dumps(result))
+    if options.record:
+        record(options, result, load)
     sys.exit(bool(missing) or not equal)
 
 

@@ -135,6 +135,7 @@ static void take_values(struct lif_engine *s) {
   }
   s->component = NEW_ZERO(int64_t, (int64_t)model->shape.n_components * s->n_blocks * LIF_BLOCK);
   s->settled = NEW_ZERO(uint64_t, s->n_blocks * (LIF_BLOCK / 64));
+  s->alone = NEW_ZERO(uint64_t, s->n_blocks * (LIF_BLOCK / 64));
   s->large = NEW_ZERO(uint8_t, s->n_blocks);
   s->block_class = NEW(int32_t, s->n_blocks);
   for (lidx b = 0; b < s->n_blocks; b++) s->block_class[b] = class_of_block(s, b);
@@ -176,7 +177,8 @@ static void close_lif(struct lif_engine *s) {
     mem_free(s->part[p].found), mem_free(s->part[p].work);
   }
   if (!s->muted) mem_free((void *)s->mute);
-  mem_free(s->component), mem_free(s->block_class), mem_free(s->settled), mem_free(s->large);
+  mem_free(s->component), mem_free(s->block_class), mem_free(s->settled), mem_free(s->alone),
+      mem_free(s->large);
   mem_free(s->potential), mem_free(s->counter), mem_free(s->ring), mem_free(s->slot);
   mem_free(s->resting), mem_free(s->still), mem_free(s->barred);
   mem_free(s->touch_ptr), mem_free(s->touch_now), mem_free(s->touch), mem_free(s->part);
@@ -217,8 +219,9 @@ static void write_lif(struct lif_engine *s, uint32_t trial, const struct lif_sta
   s->step = values->step, s->trial = trial;
   for (lidx b = 0; b < s->n_blocks; b++) s->resting[b] = s->still[b] = 0;
   if (s->large) memset(s->large, 1, (size_t)s->n_blocks);
-  if (s->settled)
-    memset(s->settled, 0, (size_t)s->n_blocks * (LIF_BLOCK / 64) * sizeof *s->settled);
+  const size_t words = (size_t)s->n_blocks * (LIF_BLOCK / 64);
+  if (s->settled) memset(s->settled, 0, words * sizeof *s->settled);
+  if (s->alone) memset(s->alone, 0, words * sizeof *s->alone);
   for (lidx b = 0; b < s->n_blocks; b++) s->touch_now[b] = s->touch_ptr[b];
   for (int k = 0; k < d; k++) memset(lif_flags(s, s->slot[k]), 0, lif_flag_bytes(s));
   for (lidx i = 0; i < n; i++) {

@@ -5,10 +5,12 @@
 #include "model_block.h"
 #include "core/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SETTLING = 128 }; /* steps between looks at who is at rest */
+enum { LEAST_ALONE = 6 }; /* steps for which it pays to look for potentials that decay alone */
+enum { SETTLING = 128 };  /* steps between looks at who is at rest */
 enum { MOVING = 4 }; /* gathering a neuron and putting it back costs about so many steps of it */
 
 struct lif_model_work *lif_model_work_open(const struct lif_model *model) {
@@ -24,13 +26,13 @@ static uint64_t *settled_of(const struct lif_engine *s, lidx block) {
   return s->settled + block * LIF_WORDS;
 }
 
-/* active: bits of neurons that have to be computed in n steps; returns their number. */
-static lidx find_active(struct lif_engine *s, struct lif_model_work *w, int n, uint64_t *active) {
+/* Who has to be computed in n steps; returns their number. */
+static lidx find_active(struct lif_engine *s, struct lif_model_work *w, int n) {
   const uint64_t *settled = settled_of(s, w->block);
-  uint64_t reached[LIF_WORDS] = {0};
   bool some = false;
+  memset(w->called, 0, sizeof w->called);
   for (int k = 0; k < n; k++)
-    some |= lif_model_reached(s, w->block, lif_slot_at(s, s->step + k), reached);
+    some |= lif_model_reached(s, w->block, lif_slot_at(s, s->step + k), w->called);
   some |= lif_model_touched(s, w, s->step, n);
   uint64_t any = 0;
   for (int i = 0; i < LIF_WORDS; i++) any |= ~settled[i];
@@ -39,8 +41,9 @@ static lidx find_active(struct lif_engine *s, struct lif_model_work *w, int n, u
   for (int i = 0; i < LIF_WORDS; i++) {
     const lidx left = w->n - 64 * i;
     const uint64_t here = left >= 64 ? ~0ull : left > 0 ? (1ull << left) - 1 : 0;
-    active[i] = (~settled[i] | reached[i] | w->touched[i]) & here;
-    number += __builtin_popcountll(active[i]);
+    w->called[i] |= w->touched[i];
+    w->active[i] = (~settled[i] | w->called[i]) & here;
+    number += __builtin_popcountll(w->active[i]);
   }
   return number;
 }
@@ -66,10 +69,10 @@ static void stay(const struct lif_engine *s, struct lif_model_work *w) {
 }
 
 /* Up to the next multiple of 8 with neurons of zeros. */
-static void gather(const struct lif_engine *s, struct lif_model_work *w, const uint64_t *active) {
+static void gather(const struct lif_engine *s, struct lif_model_work *w) {
   lidx n = 0;
   for (int i = 0; i < LIF_WORDS; i++)
-    for (uint64_t left = active[i]; left; left &= left - 1) {
+    for (uint64_t left = w->active[i]; left; left &= left - 1) {
       const lidx at = 64 * i + __builtin_ctzll(left);
       w->at[n] = (uint16_t)at, w->place[at] = (uint16_t)n++;
     }
@@ -102,7 +105,8 @@ static void settle(struct lif_engine *s, const struct lif_model_work *w) {
       const lidx at = lif_position(w, i);
       moves[at / 64] |= 1ull << at % 64;
     }
-  for (int i = 0; i < LIF_WORDS; i++) settled[i] = ~(moves[i] | w->touched[i] | w->arrived[i]);
+  for (int i = 0; i < LIF_WORDS; i++)
+    settled[i] |= w->active[i] & ~(moves[i] | w->touched[i] | w->arrived[i]);
 }
 
 /* ---- after the update ---- */
@@ -205,31 +209,129 @@ static bool run(struct lif_engine *s, struct lif_part *part, int n, bool settlin
   return true;
 }
 
+/* ---- potentials that decay by themselves ---- */
+
+/* A component c of this size, and so a smaller one, moves neither itself nor, by entry (to, c),
+ * another. */
+static bool is_still(const struct lif_model_work *w, int to, int c, int64_t size) {
+  const int64_t product = lif_times(size, w->d.factor[to][c]);
+  return product == (to == c && !(w->d.shape->keeps >> c & 1) ? size : 0);
+}
+
+/* The largest such size for one entry: about where the product is half a unit off. */
+static int64_t stalls_at(const struct lif_model_work *w, int to, int c) {
+  const struct lif_factor p = w->d.factor[to][c];
+  const double factor = ldexp(p.f, -32 - p.s);
+  const double off = to == c && !(w->d.shape->keeps >> c & 1) ? 1 - factor : factor;
+  int64_t size = off > 0x1p-40 ? (int64_t)(0.5 / off) + 2 : (int64_t)1 << 39;
+  while (size > 0 && !is_still(w, to, c, size)) size--;
+  return size;
+}
+
+static void find_stalls(struct lif_model_work *w) {
+  const struct lif_shape *shape = w->d.shape;
+  if (w->stalls_of == w->d.class) return;
+  w->stalls_of = w->d.class;
+  for (int c = 1; c < shape->n_components; c++) w->stalls[c] = LIF_LARGE;
+  for (int e = 0; e < shape->n_entries; e++) {
+    const struct lif_entry at = shape->entry[e];
+    const int64_t size = at.to ? stalls_at(w, at.to, at.from) : LIF_LARGE;
+    if (size < w->stalls[at.from]) w->stalls[at.from] = size;
+  }
+  if (w->d.class->raises) w->stalls[shape->adaptation] = 0; /* it moves the threshold */
+}
+
+/* Its potential alone moves: what the others add to it is then the same in each step. */
+static bool is_alone(const struct lif_engine *s, const struct lif_model_work *w, lidx i,
+                     int64_t *drive) {
+  if (s->counter[w->base + i]) return false;
+  for (int c = 1; c < w->d.shape->n_components; c++) {
+    const int64_t x = component_at(s, c, w->base)[i];
+    if (llabs(x) > w->stalls[c]) return false;
+    if (x) *drive += lif_times(x, w->d.factor[0][c]);
+  }
+  return true;
+}
+
+static uint64_t *alone_of(const struct lif_engine *s, lidx block) {
+  return s->alone + block * LIF_WORDS;
+}
+
+/* Who is alone: w->at [returned n], w->x[0], w->current: what a step adds. Those that are known to
+ * be, or, `looking`, all. */
+static lidx gather_alone(const struct lif_engine *s, struct lif_model_work *w, bool looking) {
+  uint64_t *alone = alone_of(s, w->block);
+  lidx n = 0;
+  for (int i = 0; i < LIF_WORDS; i++) {
+    uint64_t left = w->active[i] & ~w->called[i] & (looking ? ~0ull : alone[i]);
+    for (alone[i] = 0; left; left &= left - 1) {
+      const lidx at = 64 * i + __builtin_ctzll(left);
+      w->current[n] = w->d.class->drive;
+      if (!is_alone(s, w, at, &w->current[n])) continue;
+      alone[i] |= 1ull << at % 64;
+      w->at[n] = (uint16_t)at, w->x[0][n++] = component_at(s, 0, w->base)[at];
+    }
+  }
+  return n;
+}
+
+/* They make their steps and are no longer active; returns how many. */
+static lidx run_alone(struct lif_engine *s, struct lif_model_work *w, int n_steps, bool looking) {
+  const struct lif_class *class = w->d.class;
+  const struct model_alone alone = {.n_steps = n_steps,
+                                    .factor = w->d.factor[0][0],
+                                    .keeps = w->d.shape->keeps & 1,
+                                    .least = class->threshold + w->d.shape->strict};
+  find_stalls(w);
+  const lidx n = gather_alone(s, w, looking);
+  if (!n || !model_run_alone(&alone, n, w->x[0], w->current, w->found.changed)) return 0;
+  uint64_t *settled = settled_of(s, w->block);
+  for (lidx i = 0; i < n; i++) {
+    const lidx at = w->at[i];
+    const uint64_t bit = 1ull << at % 64;
+    component_at(s, 0, w->base)[at] = w->x[0][i];
+    w->active[at / 64] &= ~bit;
+    if (!(w->found.changed[i / 8] >> i % 8 & 1)) settled[at / 64] |= bit;
+  }
+  return n;
+}
+
+/* ---- a batch ---- */
+
 static bool is_large(const struct lif_engine *s, const struct lif_model_work *w) {
   for (int c = 0; c < w->d.shape->n_components; c++)
     if (model_exceeds(component_at(s, c, w->base), LIF_LARGE, w->n)) return true;
   return false;
 }
 
-void lif_model_block(struct lif_engine *s, struct lif_part *part, lidx block, int n) {
+/* The active ones, `number` of them, side by side; or where they stand, with those that are at
+ * rest, if `all` others are. */
+static void run_active(struct lif_engine *s, struct lif_part *part, lidx number, bool all, int n,
+                       bool settling) {
   struct lif_model_work *w = part->work;
-  uint64_t active[LIF_WORDS];
-  w->block = block, w->base = block * LIF_BLOCK, w->n = lif_block_size(s, block);
-  const lidx number = find_active(s, w, n, active);
-  if (!number) return;
-  set_class(s, w);
-  w->gathered = (int64_t)number * (n + MOVING) < (int64_t)w->n * n;
+  w->gathered = !all || (int64_t)number * (n + MOVING) < (int64_t)w->n * n;
   if (w->gathered)
-    gather(s, w, active);
+    gather(s, w);
   else
     stay(s, w);
-  w->d.rests = s->resting[block];
-  const bool large = s->large[block] && is_large(s, w);
-  w->found.large = large;
-  const bool settling = s->step / SETTLING != (s->step + n) / SETTLING;
   if (!run(s, part, n, settling)) return;
-  s->resting[block] = w->d.rests, s->large[block] = large || w->found.large;
   if (w->gathered) put_back(s, w);
-  for (int i = 0; i < LIF_WORDS; i++) settled_of(s, block)[i] &= ~active[i];
   if (settling) settle(s, w);
+}
+
+void lif_model_block(struct lif_engine *s, struct lif_part *part, lidx block, int n) {
+  struct lif_model_work *w = part->work;
+  w->block = block, w->base = block * LIF_BLOCK, w->n = lif_block_size(s, block);
+  lidx number = find_active(s, w, n);
+  if (!number) return;
+  set_class(s, w);
+  const bool large = s->large[block] && is_large(s, w);
+  const bool settling = s->step / SETTLING != (s->step + n) / SETTLING;
+  lidx alone = 0;
+  if (w->small && w->d.class && !large && n >= LEAST_ALONE) alone = run_alone(s, w, n, settling);
+  number -= alone;
+  for (int i = 0; i < LIF_WORDS; i++) settled_of(s, block)[i] &= ~w->active[i];
+  w->d.rests = s->resting[block], w->found.large = large;
+  if (number) run_active(s, part, number, !alone, n, settling);
+  s->resting[block] = w->d.rests, s->large[block] = large || w->found.large;
 }

@@ -69,6 +69,22 @@ const struct model_loop *model_loops256(int *n);
 const struct model_loop *model_loops_small(int *n);
 enum { LIF_SMALL_SHIFT = 20 };
 
+/* Neurons whose potential alone moves, and that nothing reaches for n_steps. */
+struct model_alone {
+  int n_steps;
+  struct lif_factor factor; /* of v on itself */
+  bool keeps;
+  int64_t least; /* fires at v >= least */
+};
+enum { LIF_ALONE = 32 };
+
+/* Their potentials v after the steps, each of which adds drive to them; both [n rounded up to
+ * LIF_ALONE]. moved: bits of those that the
+ * last step changes. False: somebody fires or gets large, or there are no loops for small
+ * components; v and moved are then of no use. */
+bool model_run_alone(const struct model_alone *alone, lidx n, int64_t *v, int64_t *drive,
+                     uint8_t *moved);
+
 /* The quickest loop for a model, or NULL; the same for components below LIF_LARGE. */
 model_step *model_fused_step(const struct lif_model *model);
 model_step *model_small_step(const struct lif_model *model);

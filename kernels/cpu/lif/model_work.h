@@ -10,12 +10,17 @@ struct lif_model_work {
   model_step *step;  /* of the model, or NULL: by passes */
   model_step *small; /* for components below LIF_LARGE, or NULL */
   struct model_dense d;
-  lidx block, base, n;         /* rows base .. base + n - 1 */
-  bool gathered;               /* else all neurons are computed where they stand */
-  uint16_t at[LIF_BLOCK];      /* [d.n] gathered: which neuron of the block */
-  uint16_t place[LIF_BLOCK];   /* [n] gathered: where in d, for those that are */
-  uint64_t touched[LIF_WORDS]; /* neurons of stimuli that act in the batch */
-  uint64_t arrived[LIF_WORDS]; /* neurons with arrivals in the last step taken */
+  const struct lif_class *stalls_of;   /* the class that `stalls` is of */
+  int64_t stalls[LIF_MOST_COMPONENTS]; /* a component up to this size stays as it is, and moves no
+                                          other but v */
+  lidx block, base, n;                 /* rows base .. base + n - 1 */
+  bool gathered;                       /* else all neurons are computed where they stand */
+  uint16_t at[LIF_BLOCK];              /* [d.n] gathered: which neuron of the block */
+  uint16_t place[LIF_BLOCK];           /* [n] gathered: where in d, for those that are */
+  uint64_t active[LIF_WORDS];          /* neurons that have to be computed */
+  uint64_t called[LIF_WORDS];          /* neurons that something may reach in the batch */
+  uint64_t touched[LIF_WORDS];         /* neurons of stimuli that act in the batch */
+  uint64_t arrived[LIF_WORDS];         /* neurons with arrivals in the last step taken */
 
   int64_t x[LIF_MOST_COMPONENTS][LIF_BLOCK]; /* gathered */
   uint16_t counter[LIF_BLOCK], class_of[LIF_BLOCK];

@@ -44,6 +44,8 @@ struct lif_engine {
   int64_t *component;   /* [n_components][n_blocks x LIF_BLOCK] with a model */
   uint64_t *settled;    /* [n_blocks][LIF_BLOCK / 64] with a model: bits of neurons that a step
                            without input does not change */
+  uint64_t *alone;      /* the same of neurons whose potential alone moves, if nothing reaches them;
+                           not all of them */
   int32_t *block_class; /* [n_blocks] with a model: a class by which all its neurons
                           move, or -1 */
   uint16_t *counter;    /* [n_blocks x LIF_BLOCK] */
