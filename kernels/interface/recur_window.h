@@ -10,6 +10,7 @@
 #define FASCICLE_RECUR_WINDOW_H
 
 #include "contract/recurrence.h"
+#include "core/arrays.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -96,22 +97,11 @@ static inline float *recur_q(const struct recur_window *w, int k) {
   return w->q + (int64_t)(k & 1) * w->n_own * w->batch;
 }
 
-/* Memory cut into 64-byte aligned arrays; with `memory` NULL only the bytes are counted. */
-struct recur_room {
-  char *memory;
-  int64_t used;
-};
-
-static inline void *recur_take(struct recur_room *room, int64_t n, size_t bytes) {
-  void *at = room->memory ? room->memory + room->used : NULL;
-  room->used += (n * (int64_t)bytes + 63) / 64 * 64;
-  return at;
-}
-
-/* Places the internal arrays: state, near_sum (if split), and for
- * all_states what the backward pass needs: d_state, q, sums, the copies by source. From the sizes
- * in w; contents stay as they are. */
-void recur_window_place(struct recur_window *w, eidx n_edges, bool split, struct recur_room *room);
+/* Lists the internal arrays: state, near_sum (if split), and for all_states what the backward pass
+ * needs: d_state, q, sums, the copies by source. From the sizes in w. They stand at multiples of
+ * RECUR_ALIGN bytes; afterwards out.value is to be out_value. */
+enum { RECUR_ALIGN = 64 };
+void recur_window_list(struct arrays *list, struct recur_window *w, eidx n_edges, bool split);
 
 /* The edges of near and far (values unused) by source: ptr [rows + 1], col and edge [n_edges]. */
 void recur_transpose(lidx n_own, lidx n_halo, const struct recur_edges *near,

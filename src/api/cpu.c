@@ -24,31 +24,33 @@ static int threads_of(const struct fascicle_shape *shape) {
   return n < MAX_THREADS ? n : MAX_THREADS;
 }
 
-static void place_window(struct call *c, const struct fascicle_graph *g,
-                         const struct fascicle_shape *s, struct recur_room *room) {
+/* Everything that a window keeps in the workspace. */
+static struct arrays arrays_of(struct call *c, const struct fascicle_graph *g,
+                               const struct fascicle_shape *s) {
   struct recur_window *w = &c->window;
   const int64_t columns = (int64_t)s->steps * s->batch;
+  struct arrays list = {0};
   w->batch = s->batch, w->steps = s->steps, w->microsteps = s->microsteps;
   w->n_own = g->n_nodes, w->n_in = g->n_in, w->n_out = g->n_out;
   w->all_states = s->want_gradient != 0;
   w->n_threads = threads_of(s);
-  c->value = recur_take(room, g->n_edges, sizeof(float));
-  c->output = recur_take(room, g->n_out * columns, sizeof(float));
+  ARRAY(&list, c->value, g->n_edges), ARRAY(&list, c->output, g->n_out * columns);
   /* room for any number of threads, so that a later call may take another */
-  for (int i = 0; i < 2; i++) c->cut[i] = recur_take(room, MAX_THREADS + 1, sizeof(lidx));
+  for (int i = 0; i < 2; i++) ARRAY(&list, c->cut[i], MAX_THREADS + 1);
   if (w->all_states) {
-    c->d_value = recur_take(room, g->n_edges, sizeof(float));
-    c->spare =
-        recur_take(room, most_i64(g->n_in * columns, 2 * (int64_t)g->n_nodes), sizeof(float));
+    ARRAY(&list, c->d_value, g->n_edges);
+    ARRAY(&list, c->spare, most_i64(g->n_in * columns, 2 * (int64_t)g->n_nodes));
   }
-  recur_window_place(w, g->n_edges, false, room);
+  recur_window_list(&list, w, g->n_edges, false);
+  return list;
 }
 
 static void wire(struct call *c, const struct fascicle_graph *g, const struct fascicle_inputs *in) {
   struct recur_window *w = &c->window;
   w->in_slot = g->in_slot, w->out_slot = g->out_slot;
   w->near = (struct recur_edges){.ptr = g->in_ptr, .col = g->in_source, .value = c->value};
-  w->out.ptr = g->out_ptr, w->out.col = g->out_target, w->out_edge = g->out_edge;
+  w->out = (struct recur_edges){g->out_ptr, g->out_target, w->out_value};
+  w->out_edge = g->out_edge;
   w->value = c->value, w->leak = in->leak, w->bias = in->bias, w->drive = in->drives;
   w->output = c->output, w->d_output = c->output;
   recur_cut(0, g->n_nodes, g->in_ptr, NULL, w->n_threads, c->cut[0]);
@@ -58,9 +60,8 @@ static void wire(struct call *c, const struct fascicle_graph *g, const struct fa
 
 int64_t api_cpu_workspace(const struct fascicle_graph *g, const struct fascicle_shape *shape) {
   struct call c = {0};
-  struct recur_room room = {0};
-  place_window(&c, g, shape, &room);
-  return room.used;
+  const struct arrays arrays = arrays_of(&c, g, shape);
+  return arrays_place(&arrays, NULL, RECUR_ALIGN);
 }
 
 /* Lays the window into the workspace. */
@@ -73,8 +74,8 @@ static int begin(struct call *c, const struct fascicle_graph *g, const struct ap
     return api_failure(FASCICLE_BAD_ARGUMENT,
                        "FASCICLE_SIMD=%s: not known, or not for this processor",
                        getenv("FASCICLE_SIMD"));
-  struct recur_room room = {.memory = call->workspace};
-  place_window(c, g, call->shape, &room);
+  const struct arrays arrays = arrays_of(c, g, call->shape);
+  arrays_place(&arrays, call->workspace, RECUR_ALIGN);
   wire(c, g, call->inputs);
   return FASCICLE_OK;
 }

@@ -35,6 +35,13 @@ int64_t arrays_place(const struct arrays *list, void *block, int64_t align) {
   return used;
 }
 
+void arrays_clear(const struct arrays *list) {
+  for (int i = 0; i < list->n; i++) {
+    const struct array *a = &list->array[i];
+    if (a->zeroed && a->n > 0) memset(arrays_get(list, i), 0, (size_t)a->n * a->bytes);
+  }
+}
+
 /* False: no memory. */
 static bool open_one(const struct arrays *list, int i) {
   const struct array *a = &list->array[i];

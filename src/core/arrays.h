@@ -42,6 +42,9 @@ void arrays_set(const struct arrays *list, int i, void *array);
  * stand; with `block` NULL pointers become NULL. Returns the bytes of the block. */
 int64_t arrays_place(const struct arrays *list, void *block, int64_t align);
 
+/* Sets those arrays to 0 that shall be: in host memory, after arrays_place. */
+void arrays_clear(const struct arrays *list);
+
 /* Counted host memory (core/alloc.h). False: there is not enough, and nothing is held. */
 bool arrays_try_open(const struct arrays *list);
 /* Releases them; pointers become NULL. */

@@ -33,53 +33,46 @@ static void set_sizes(struct recur_window *w, const struct recur_net *net) {
   w->all_states = net->want_gradient, w->mixed = net->mixed;
 }
 
-/* Parameters and what the caller fills come first, so that one memset clears them. */
-static int64_t place_inputs(struct recur *r, const struct recur_net *net, struct recur_room *room) {
+static void list_inputs(struct arrays *list, struct recur *r, const struct recur_net *net) {
   const int64_t columns = (int64_t)net->shape.steps * net->shape.batch;
-  r->value = recur_take(room, edges_of(net), sizeof(float));
-  r->leak = recur_take(room, net->graph->n_own, sizeof(float));
-  r->bias = recur_take(room, net->graph->n_own, sizeof(float));
-  r->drive = recur_take(room, net->n_in * columns, sizeof(float));
-  if (net->want_gradient) r->d_output = recur_take(room, net->n_out * columns, sizeof(float));
-  return room->used;
+  ARRAY_ZERO(list, r->value, edges_of(net));
+  ARRAY_ZERO(list, r->leak, net->graph->n_own), ARRAY_ZERO(list, r->bias, net->graph->n_own);
+  ARRAY_ZERO(list, r->drive, net->n_in * columns);
+  if (net->want_gradient) ARRAY_ZERO(list, r->d_output, net->n_out * columns);
 }
 
-static void place_outputs(struct recur *r, const struct recur_net *net, struct recur_room *room) {
+static void list_outputs(struct arrays *list, struct recur *r, const struct recur_net *net) {
   struct recur_window *w = &r->window;
   const int64_t columns = (int64_t)net->shape.steps * net->shape.batch;
-  w->output = recur_take(room, net->n_out * columns, sizeof(float));
+  ARRAY(list, w->output, net->n_out * columns);
   if (!net->want_gradient) return;
-  w->d_value = recur_take(room, edges_of(net), sizeof(float));
-  w->d_leak = recur_take(room, net->graph->n_own, sizeof(float));
-  w->d_bias = recur_take(room, net->graph->n_own, sizeof(float));
-  w->d_drive = recur_take(room, net->n_in * columns, sizeof(float));
+  ARRAY(list, w->d_value, edges_of(net));
+  ARRAY(list, w->d_leak, net->graph->n_own), ARRAY(list, w->d_bias, net->graph->n_own);
+  ARRAY(list, w->d_drive, net->n_in * columns);
 }
 
-static void place_tables(struct recur *r, const struct recur_net *net, struct recur_room *room) {
-  r->in_slot = recur_take(room, net->graph->n_own, sizeof(lidx));
-  r->out_slot = recur_take(room, net->graph->n_own, sizeof(lidx));
+static void list_tables(struct arrays *list, struct recur *r, const struct recur_net *net) {
+  ARRAY(list, r->in_slot, net->graph->n_own), ARRAY(list, r->out_slot, net->graph->n_own);
   if (!net->want_gradient) return;
-  r->out_ptr = recur_take(room, (int64_t)net->graph->n_own + net->graph->n_halo + 1, sizeof(eidx));
-  r->out_col = recur_take(room, edges_of(net), sizeof(lidx));
-  r->out_edge = recur_take(room, edges_of(net), sizeof(eidx));
+  ARRAY(list, r->out_ptr, (int64_t)net->graph->n_own + net->graph->n_halo + 1);
+  ARRAY(list, r->out_col, edges_of(net)), ARRAY(list, r->out_edge, edges_of(net));
 }
 
-/* Returns the bytes of the inputs, which stand first; room->used counts all. */
-static int64_t place_arrays(struct recur *r, const struct recur_net *net, struct recur_room *room) {
+/* Everything in r->memory. */
+static struct arrays arrays_of(struct recur *r, const struct recur_net *net) {
+  struct arrays list = {0};
   set_sizes(&r->window, net);
-  const int64_t inputs = place_inputs(r, net, room);
-  place_outputs(r, net, room);
-  place_tables(r, net, room);
-  recur_window_place(&r->window, edges_of(net), true, room);
-  return inputs;
+  list_inputs(&list, r, net);
+  list_outputs(&list, r, net);
+  list_tables(&list, r, net);
+  recur_window_list(&list, &r->window, edges_of(net), true);
+  return list;
 }
 
 static int64_t bytes(const struct recur_net *net) {
-  struct recur *r = calloc(1, sizeof *r);
-  struct recur_room room = {0};
-  if (r) place_arrays(r, net, &room);
-  free(r);
-  return room.used + (int64_t)sizeof *r;
+  struct recur r = {.memory = NULL};
+  const struct arrays arrays = arrays_of(&r, net);
+  return arrays_place(&arrays, NULL, RECUR_ALIGN) + (int64_t)sizeof r;
 }
 
 static void fill_slots(lidx *slot, lidx n_own, const lidx *row, lidx n) {
@@ -99,7 +92,8 @@ static void wire(struct recur *r, const struct graph *g) {
             r->target_cut);
   if (!w->all_states) return;
   recur_transpose(g->n_own, g->n_halo, &w->near, &w->far, r->out_ptr, r->out_col, r->out_edge);
-  w->out.ptr = r->out_ptr, w->out.col = r->out_col, w->out_edge = r->out_edge;
+  w->out = (struct recur_edges){r->out_ptr, r->out_col, w->out_value};
+  w->out_edge = r->out_edge;
   recur_cut(0, g->n_own, r->out_ptr, NULL, w->n_threads, r->source_cut);
   recur_cut(g->n_own, g->n_own + g->n_halo, r->out_ptr, NULL, w->n_threads, r->halo_cut);
 }
@@ -121,13 +115,12 @@ static void clear_state(struct recur_window *w) {
 
 static struct status open_recur(const struct recur_net *net, int n_threads, struct recur **state) {
   struct recur *r = mem_zero(1, sizeof *r);
-  struct recur_room room = {0};
   *state = NULL;
   r->calls = recur_calls_of(net);
-  place_arrays(r, net, &room);
-  room = (struct recur_room){.memory = r->memory = mem_alloc(room.used, 1)};
-  const int64_t inputs = place_arrays(r, net, &room);
-  if (inputs > 0) memset(r->memory, 0, (size_t)inputs);
+  const struct arrays arrays = arrays_of(r, net);
+  r->memory = mem_alloc(arrays_place(&arrays, NULL, RECUR_ALIGN), 1);
+  arrays_place(&arrays, r->memory, RECUR_ALIGN);
+  arrays_clear(&arrays);
   r->n_edges = edges_of(net);
   r->window.n_threads = n_threads < 1 ? 1 : n_threads > MAX_SHARES ? MAX_SHARES : n_threads;
   fill_slots(r->in_slot, net->graph->n_own, net->in, net->n_in);

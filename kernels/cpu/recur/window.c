@@ -14,20 +14,16 @@ const struct recur_isa *recur_isa_find(const char *name) {
   return NULL;
 }
 
-void recur_window_place(struct recur_window *w, eidx n_edges, bool split, struct recur_room *room) {
+void recur_window_list(struct arrays *list, struct recur_window *w, eidx n_edges, bool split) {
   const int64_t own = (int64_t)w->n_own * w->batch,
                 all = ((int64_t)w->n_own + w->n_halo) * w->batch;
   const int64_t kept = w->all_states ? (int64_t)w->steps * w->microsteps + 1 : 2;
-  w->state = recur_take(room, kept * all, sizeof(float));
-  if (split) w->near_sum = recur_take(room, own, sizeof(float));
+  ARRAY(list, w->state, kept * all);
+  if (split) ARRAY(list, w->near_sum, own);
   if (!w->all_states) return;
-  w->d_state = recur_take(room, all, sizeof(float));
-  w->q = recur_take(room, 2 * own, sizeof(float));
-  w->sum_leak = recur_take(room, w->n_own, sizeof(double));
-  w->sum_bias = recur_take(room, w->n_own, sizeof(double));
-  w->out_value = recur_take(room, n_edges, sizeof(float));
-  w->out_gradient = recur_take(room, n_edges, sizeof(float));
-  w->out.value = w->out_value;
+  ARRAY(list, w->d_state, all), ARRAY(list, w->q, 2 * own);
+  ARRAY(list, w->sum_leak, w->n_own), ARRAY(list, w->sum_bias, w->n_own);
+  ARRAY(list, w->out_value, n_edges), ARRAY(list, w->out_gradient, n_edges);
 }
 
 /* ---- by source ---- */
