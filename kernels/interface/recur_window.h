@@ -69,14 +69,15 @@ struct recur_isa {
    * their edges, in one walk. */
   void (*transposed)(const struct recur_window *w, int k, lidx first, lidx last);
   /* Micro-benchmarks of the machine, for floors: RECUR_FLOPS_PER_ROUND floating-point operations in
-   * registers a round; the sum of n rows of RECUR_GATHERED_FLOATS floats, row[i] counted in rows.
-   * Both return what they computed, so that nothing is optimised away. */
+   * registers a round; the sum of n rows (rounded down to a multiple of 8) of `width` floats, at
+   * most RECUR_GATHERED_FLOATS, row[i] counted in rows. Both return what they computed, so that
+   * nothing is optimised away. */
   float (*bench_flops)(int64_t rounds);
-  float (*bench_gather)(const float *rows, const lidx *row, int64_t n);
+  float (*bench_gather)(const float *rows, int width, const lidx *row, int64_t n);
 };
 enum {
   RECUR_FLOPS_PER_ROUND = 320,
-  RECUR_GATHERED_FLOATS = 32 /* a row of 128 bytes: two cache lines of most CPUs */
+  RECUR_GATHERED_FLOATS = 32 /* the longest row: 128 bytes, two cache lines of most CPUs */
 };
 
 extern const struct recur_isa recur_plain;

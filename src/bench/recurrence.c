@@ -3,8 +3,8 @@
  *
  * The floor of a pass on the cpu is the larger of its operations over the measured peak (2 E
  * B forward, 4 E B backward, each microstep) and its gathered bytes (4 E B each way) over the
- * measured rate of random 128-byte gathers from an array of 4 N B bytes: same run, same
- * cores, all ranks at once. */
+ * measured rate of random gathers from an array of 4 N B bytes, by rows of 4 B bytes as the
+ * recurrence makes them, but of 32 to 128: same run, same cores, all ranks at once. */
 #include "kernels/interface/backends.h"
 #include "bench.h"
 #include "graph.h"
@@ -20,6 +20,7 @@
 #include <string.h>
 
 enum { FORWARD, BACKWARD, TOTAL, CASES };
+enum { LEAST_WIDTH = 8 }; /* floats: shorter rows take as long to gather */
 static const char *const case_name[] = {"forward", "backward", "total"};
 
 struct setup {
@@ -60,10 +61,10 @@ static double time_flops(const struct comm *comm, const struct recur_isa *isa, i
   return best;
 }
 
-/* Seconds for n gathers of 128 bytes by the threads of each rank, from n_rows rows. */
+/* Seconds for n gathers of `width` floats by the threads of each rank, from n_rows rows. */
 static double time_gathers(const struct comm *comm, const struct recur_isa *isa, int n_threads,
-                           int64_t n_rows, int64_t n) {
-  float *rows = NEW_ZERO(float, n_rows *RECUR_GATHERED_FLOATS);
+                           int64_t n_rows, int width, int64_t n) {
+  float *rows = NEW_ZERO(float, n_rows *width);
   lidx *row = NEW(lidx, n);
   for (int64_t i = 0; i < n; i++) {
     const struct rng_block b = rng_draw(1, (uint32_t)i, (uint32_t)(i >> 32), 0, 0);
@@ -77,7 +78,7 @@ static double time_gathers(const struct comm *comm, const struct recur_isa *isa,
     {
       const int64_t t = omp_get_thread_num(), threads = omp_get_num_threads();
       const int64_t first = n * t / threads, last = n * (t + 1) / threads;
-      sink = isa->bench_gather(rows, row + first, last - first);
+      sink = isa->bench_gather(rows, width, row + first, last - first);
     }
     best = fmin(best, bench_slowest(comm, seconds_now() - start));
   }
@@ -87,17 +88,19 @@ static double time_gathers(const struct comm *comm, const struct recur_isa *isa,
 
 static void measure_floor(const struct comm *comm, const struct setup *s, struct findings *found) {
   const struct recur_isa *isa = recur_isa_find(NULL);
-  const int64_t rounds = 200000, per_row = RECUR_GATHERED_FLOATS;
-  const double values = (double)s->edges * (double)s->shape.batch; /* gathered in one microstep */
-  const int64_t rows = s->nodes * s->shape.batch / per_row + 1,
-                n = (int64_t)(values / (double)per_row / comm->size) + 1;
+  const int64_t rounds = 200000, batch = s->shape.batch;
+  const double values = (double)s->edges * (double)batch; /* gathered in one microstep */
+  const int width = batch < LEAST_WIDTH             ? LEAST_WIDTH
+                    : batch < RECUR_GATHERED_FLOATS ? (int)batch
+                                                    : RECUR_GATHERED_FLOATS;
+  const int64_t rows = s->nodes * batch / width + 1,
+                n = (int64_t)(fmax(values / width, (double)s->edges) / comm->size) + 1;
   const int threads = s->n_threads;
   found->peak_flops = (double)rounds * RECUR_FLOPS_PER_ROUND * threads * comm->size /
                       time_flops(comm, isa, threads, rounds);
-  found->gather_bytes =
-      (double)n * per_row * sizeof(float) * comm->size / time_gathers(comm, isa, threads, rows, n);
-  const double gather = values * sizeof(float) / found->gather_bytes,
+  const double gather = time_gathers(comm, isa, threads, rows, width, n),
                K = (double)s->shape.steps * s->shape.microsteps;
+  found->gather_bytes = values * sizeof(float) / gather;
   found->floor[FORWARD] = K * fmax(2 * values / found->peak_flops, gather);
   found->floor[BACKWARD] = K * fmax(4 * values / found->peak_flops, gather);
   found->floor[TOTAL] = found->floor[FORWARD] + found->floor[BACKWARD];

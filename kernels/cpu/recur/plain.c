@@ -135,12 +135,11 @@ static float bench_flops(int64_t rounds) {
   return sum;
 }
 
-static float bench_gather(const float *rows, const lidx *row, int64_t n) {
+static float bench_gather(const float *rows, int width, const lidx *row, int64_t n) {
   float x[RECUR_GATHERED_FLOATS] = {0}, sum = 0;
   for (int64_t i = 0; i < n; i++)
-    for (int b = 0; b < RECUR_GATHERED_FLOATS; b++)
-      x[b] += rows[(int64_t)row[i] * RECUR_GATHERED_FLOATS + b];
-  for (int b = 0; b < RECUR_GATHERED_FLOATS; b++) sum += x[b];
+    for (int b = 0; b < width; b++) x[b] += rows[(int64_t)row[i] * width + b];
+  for (int b = 0; b < width; b++) sum += x[b];
   return sum;
 }
 

@@ -303,13 +303,26 @@ static float bench_flops(int64_t rounds) {
   return vec_sum(sum);
 }
 
-static float bench_gather(const float *rows, const lidx *row, int64_t n) {
-  vec x[TILE_VECS], sum = vec_set(0);
-  for (int v = 0; v < TILE_VECS; v++) x[v] = vec_set(0);
-  for (int64_t i = 0; i < n; i++)
-#pragma GCC unroll 4
-    for (int v = 0; v < TILE_VECS; v++)
-      x[v] = vec_add(x[v], vec_load(rows + (int64_t)row[i] * RECUR_GATHERED_FLOATS + v * LANES));
-  for (int v = 0; v < TILE_VECS; v++) sum = vec_add(sum, x[v]);
-  return vec_sum(sum);
+/* A row is added to one of so many sums in turn, so that additions do not wait for each other. */
+INLINE void gather_tile(const float *rows, int width, const lidx *row, int64_t n, float *total,
+                        struct tile t, int n_vec) {
+  vec x[GROUP][TILE_VECS], sum = vec_set(0);
+  const int chains = GROUP / n_vec;
+  for (int c = 0; c < chains; c++)
+    for (int v = 0; v < n_vec; v++) x[c][v] = vec_set(0);
+  for (int64_t i = 0; i + GROUP <= n; i += GROUP)
+#pragma GCC unroll 8
+    for (int k = 0; k < GROUP; k++)
+      for (int v = 0; v < n_vec; v++)
+        x[k % chains][v] =
+            vec_add(x[k % chains][v], tile_load(rows + (int64_t)row[i + k] * width, t, v, n_vec));
+  for (int c = 0; c < chains; c++)
+    for (int v = 0; v < n_vec; v++) sum = vec_add(sum, x[c][v]);
+  *total += vec_sum(sum);
+}
+
+static float bench_gather(const float *rows, int width, const lidx *row, int64_t n) {
+  float total = 0;
+  FOR_EACH_TILE(width, gather_tile, rows, width, row, n, &total);
+  return total;
 }

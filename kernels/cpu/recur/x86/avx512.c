@@ -81,22 +81,29 @@ static bool usable(void) {
          __builtin_cpu_supports("fma");
 }
 
-/* Up to 8 columns fill half a vector: AVX2's are as wide as that, their loads never cross a cache
- * line, and their bits are the same. */
+/* Where the last vector of a row is at most half used, AVX2's do as well, and their loads cross
+ * fewer cache lines. */
 extern const struct recur_isa recur_avx2;
-enum { HALF = LANES / 2 };
+
+static bool fills(int batch) {
+  return (batch - 1) % LANES >= LANES / 2;
+}
 
 static void forward(const struct recur_window *w, int k, enum recur_edge_set edges, lidx first,
                     lidx last) {
-  (w->batch > HALF ? forward_rows : recur_avx2.forward)(w, k, edges, first, last);
+  (fills(w->batch) ? forward_rows : recur_avx2.forward)(w, k, edges, first, last);
 }
 
 static void elementwise(const struct recur_window *w, int k, lidx first, lidx last) {
-  (w->batch > HALF ? elementwise_rows : recur_avx2.elementwise)(w, k, first, last);
+  (fills(w->batch) ? elementwise_rows : recur_avx2.elementwise)(w, k, first, last);
 }
 
 static void transposed(const struct recur_window *w, int k, lidx first, lidx last) {
-  (w->batch > HALF ? transposed_rows : recur_avx2.transposed)(w, k, first, last);
+  (fills(w->batch) ? transposed_rows : recur_avx2.transposed)(w, k, first, last);
+}
+
+static float gather(const float *rows, int width, const lidx *row, int64_t n) {
+  return (fills(width) ? bench_gather : recur_avx2.bench_gather)(rows, width, row, n);
 }
 
 const struct recur_isa recur_avx512 = {.name = "avx512",
@@ -105,4 +112,4 @@ const struct recur_isa recur_avx512 = {.name = "avx512",
                                        .elementwise = elementwise,
                                        .transposed = transposed,
                                        .bench_flops = bench_flops,
-                                       .bench_gather = bench_gather};
+                                       .bench_gather = gather};
