@@ -46,8 +46,8 @@ int api_gpu_forward(const struct fascicle_graph *g, const struct api_call *call,
 int api_gpu_backward(const struct fascicle_graph *g, const struct api_call *call,
                      const float *d_out, const struct fascicle_gradients *gradients);
 
-/* Whether the GPU is there; the graph's place on it, made empty (tables come with each
- * batch size) and freed. */
+/* Whether the GPU can be used; what the graph keeps on it, made empty (tables come with each batch
+ * size) and freed. */
 int api_gpu_check(int device);
 int api_gpu_create(struct fascicle_graph *g, int device);
 void api_gpu_destroy(struct api_gpu *gpu);

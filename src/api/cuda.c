@@ -10,7 +10,7 @@
 struct tables {
   int batch;
   bool want_gradient;
-  struct recur_gpu *there;
+  struct recur_gpu *gpu_tables;
   struct tables *next;
 };
 
@@ -59,7 +59,7 @@ void api_gpu_destroy(struct api_gpu *gpu) {
   if (!gpu) return;
   for (struct tables *t = gpu->first, *next; t; t = next) {
     next = t->next;
-    recur_gpu_close(t->there);
+    recur_gpu_close(t->gpu_tables);
     free(t);
   }
   pthread_mutex_destroy(&gpu->lock);
@@ -79,30 +79,32 @@ static struct recur_net net_of(const struct fascicle_graph *g, const struct fasc
 
 static struct recur_gpu_result make_tables(const struct fascicle_graph *g,
                                            const struct fascicle_shape *shape,
-                                           struct recur_gpu **there) {
+                                           struct recur_gpu **gpu_tables) {
   const struct recur_net net = net_of(g, shape);
   struct tables *t = malloc(sizeof *t);
   if (!t)
     return (struct recur_gpu_result){RECUR_GPU_NO_MEMORY,
                                      "no memory for the tables of a batch size"};
   *t = (struct tables){shape->batch, net.want_gradient, NULL, g->gpu->first};
-  const struct recur_gpu_result result = recur_gpu_open(&net, g->caller, g->gpu->device, &t->there);
+  const struct recur_gpu_result result =
+      recur_gpu_open(&net, g->caller, g->gpu->device, &t->gpu_tables);
   if (result.code)
     free(t);
   else
-    g->gpu->first = t, *there = t->there;
+    g->gpu->first = t, *gpu_tables = t->gpu_tables;
   return result;
 }
 
 /* The tables for a shape, made if they are new. */
 static int tables_for(const struct fascicle_graph *g, const struct fascicle_shape *shape,
-                      struct recur_gpu **there) {
+                      struct recur_gpu **gpu_tables) {
   struct recur_gpu_result result = {RECUR_GPU_FINE, NULL};
-  *there = NULL;
+  *gpu_tables = NULL;
   pthread_mutex_lock(&g->gpu->lock);
-  for (const struct tables *t = g->gpu->first; t && !*there; t = t->next)
-    if (t->batch == shape->batch && (t->want_gradient || !shape->want_gradient)) *there = t->there;
-  if (!*there) result = make_tables(g, shape, there);
+  for (const struct tables *t = g->gpu->first; t && !*gpu_tables; t = t->next)
+    if (t->batch == shape->batch && (t->want_gradient || !shape->want_gradient))
+      *gpu_tables = t->gpu_tables;
+  if (!*gpu_tables) result = make_tables(g, shape, gpu_tables);
   pthread_mutex_unlock(&g->gpu->lock);
   return failure_of(result);
 }

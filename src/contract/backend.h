@@ -28,8 +28,8 @@ struct backend {
 
   /* Between host arrays and memory that this backend's entries hand out, behind all work given to
    * it so far; when they return, the host array may be reused (put) or read (get). */
-  void (*put)(void *there, const void *host, size_t bytes);
-  void (*get)(void *host, const void *there, size_t bytes);
+  void (*put)(void *array, const void *host, size_t bytes);
+  void (*get)(void *host, const void *array, size_t bytes);
 
   /* Most bytes this process ever held on the device (cpu: in host arrays). */
   int64_t (*peak)(void);

@@ -124,14 +124,14 @@ void *gpu_zero(int64_t n, size_t bytes) {
 /* Arrays that other processes map. */
 enum { MOST_EXPORTS = 128 };
 static struct {
-  const void *there;
+  const void *array;
   bool freed; /* by its owner: set aside */
 } export[MOST_EXPORTS];
 static int n_exports;
 
-static int find_export(const void *there) {
+static int find_export(const void *array) {
   for (int i = 0; i < n_exports; i++)
-    if (export[i].there == there) return i;
+    if (export[i].array == array) return i;
   return -1;
 }
 
@@ -139,54 +139,54 @@ const void *gpu_array_at(const void *allocation) {
   return (const char *)allocation + HEADER;
 }
 
-void gpu_export(const void *there) {
-  if (find_export(there) >= 0) return;
+void gpu_export(const void *array) {
+  if (find_export(array) >= 0) return;
   if (n_exports == MOST_EXPORTS)
     DIE(EXIT_RUNTIME, "more than %d arrays are mapped by other ranks", n_exports);
-  export[n_exports].there = there, export[n_exports++].freed = false;
+  export[n_exports].array = array, export[n_exports++].freed = false;
 }
 
-bool gpu_set_aside(const void *there) {
-  const int i = find_export(there);
+bool gpu_set_aside(const void *array) {
+  const int i = find_export(array);
   return i >= 0 && export[i].freed;
 }
 
-void gpu_release(const void *there) {
-  const int i = find_export(there);
+void gpu_release(const void *array) {
+  const int i = find_export(array);
   if (i < 0) return;
   const bool freed = export[i].freed;
   export[i] = export[--n_exports];
-  if (freed) gpu_free((void *)(uintptr_t)there);
+  if (freed) gpu_free((void *)(uintptr_t)array);
 }
 
-void gpu_free(void *there) {
-  const int exported = find_export(there);
+void gpu_free(void *array) {
+  const int exported = find_export(array);
   if (exported >= 0) export[exported].freed = true;
-  if (!there || exported >= 0) return;
+  if (!array || exported >= 0) return;
   int64_t size;
-  char *at = (char *)there - HEADER;
+  char *at = (char *)array - HEADER;
   gpu_get(&size, at, sizeof size);
   held -= size;
   CHECK_CUDA(cudaFree(at));
 }
 
 void *gpu_copy_of(const void *host, int64_t n, size_t bytes) {
-  void *there = gpu_zero(n, bytes);
-  gpu_put(there, host, (size_t)n * bytes);
-  return there;
+  void *array = gpu_zero(n, bytes);
+  gpu_put(array, host, (size_t)n * bytes);
+  return array;
 }
 
-void gpu_put(void *there, const void *host, size_t bytes) {
+void gpu_put(void *array, const void *host, size_t bytes) {
   if (bytes == 0) return;
-  ASSERT(there && host);
-  CHECK_CUDA(cudaMemcpyAsync(there, host, bytes, cudaMemcpyHostToDevice, stream));
+  ASSERT(array && host);
+  CHECK_CUDA(cudaMemcpyAsync(array, host, bytes, cudaMemcpyHostToDevice, stream));
   CHECK_CUDA(cudaStreamSynchronize(stream));
 }
 
-void gpu_get(void *host, const void *there, size_t bytes) {
+void gpu_get(void *host, const void *array, size_t bytes) {
   if (bytes == 0) return;
-  ASSERT(there && host);
-  CHECK_CUDA(cudaMemcpyAsync(host, there, bytes, cudaMemcpyDeviceToHost, stream));
+  ASSERT(array && host);
+  CHECK_CUDA(cudaMemcpyAsync(host, array, bytes, cudaMemcpyDeviceToHost, stream));
   CHECK_CUDA(cudaStreamSynchronize(stream));
 }
 
@@ -219,9 +219,9 @@ void gpu_unpin(void *host) {
 }
 
 void *gpu_pinned_at(void *host) {
-  void *there;
-  CHECK_CUDA(cudaHostGetDevicePointer(&there, host, 0));
-  return there;
+  void *array;
+  CHECK_CUDA(cudaHostGetDevicePointer(&array, host, 0));
+  return array;
 }
 
 /* ---- captured graphs ---- */

@@ -1,5 +1,6 @@
 /* The device as the rest of kernels/cuda sees it: counted memory, one stream, checked calls. C and
- * CUDA C++ both include this; mpi.h never comes along. */
+ * CUDA C++ both include this, so it includes nothing of MPI. For the program: errors are fatal.
+ * libfascicle uses queue.h. */
 #ifndef FASCICLE_GPU_H
 #define FASCICLE_GPU_H
 
@@ -29,41 +30,43 @@ int gpu_processors(void);
 #define GPU_SHARED_BYTES "FASCICLE_SHARED_BYTES"
 size_t gpu_shared_bytes(void);
 
-/* n elements of `bytes` each in device memory, zeroed; NULL when n is 0. Running
- * out is fatal. Counted. */
+/* n elements of `bytes` each in device memory, zeroed; NULL when n is 0. Running out of memory is
+ * fatal; what is held is counted. */
 void *gpu_zero(int64_t n, size_t bytes);
-void gpu_free(void *there);
+void gpu_free(void *array);
 
 /* Other processes are about to map the array (CUDA IPC): from now on gpu_free only sets it aside,
- * because memory must not go back while it is mapped elsewhere. gpu_set_aside: whether it has been
- * freed so; gpu_release: nobody has it mapped any more, so that gpu_free is itself again, also for
- * what was set aside.
- */
+ * because memory must not be released while another process maps it. gpu_set_aside: whether
+ * gpu_free has been called for it; gpu_release: nobody maps it any more, and what was set aside is
+ * released now. */
 const void *gpu_array_at(const void *allocation); /* the array in an allocation of CUDA's */
-void gpu_export(const void *there);
-bool gpu_set_aside(const void *there);
-void gpu_release(const void *there);
+void gpu_export(const void *array);
+bool gpu_set_aside(const void *array);
+void gpu_release(const void *array);
 
-/* The same, filled from a host array. */
+/* As gpu_zero, filled from a host array. */
 void *gpu_copy_of(const void *host, int64_t n, size_t bytes);
 
-void gpu_put(void *there, const void *host, size_t bytes);
-void gpu_get(void *host, const void *there, size_t bytes);
+/* Between host and device, behind all work queued so far; the host waits. */
+void gpu_put(void *array, const void *host, size_t bytes);
+void gpu_get(void *host, const void *array, size_t bytes);
+
+/* The most bytes ever held by gpu_zero and gpu_copy_of. */
 int64_t gpu_peak(void);
 
-/* Bytes of the device that nobody holds. */
+/* Bytes of the device that no process holds. */
 int64_t gpu_free_bytes(void);
 
-/* Host memory that the device can reach by itself, for copies that run beside the work. */
+/* Pinned host memory, for copies that run beside the work. */
 void *gpu_pinned(int64_t n, size_t bytes);
 void gpu_pinned_free(void *host);
 
-/* Host memory that is there already, for the same; where the device finds it. */
+/* Pins host memory that exists already, and maps it; its address for the device. */
 cudaError_t gpu_pin(void *host, size_t bytes);
 void gpu_unpin(void *host);
 void *gpu_pinned_at(void *host);
 
-/* A recorded sequence of launches. */
+/* A recorded sequence of launches: what is queued between begin and end, replayed as one. */
 void gpu_capture_begin(void);
 cudaGraphExec_t gpu_capture_end(void);
 void gpu_replay(cudaGraphExec_t graph);

@@ -33,11 +33,11 @@ static void copy_arrays(struct gpu_queue *q, const struct arrays *device,
                         const struct arrays *host) {
   for (int i = 0; i < device->n; i++) {
     const size_t size = (size_t)device->array[i].n * device->array[i].bytes;
-    void *there = NULL;
-    if (size > 0 && q->error == cudaSuccess) gpu_queue_note(q, cudaMalloc(&there, size));
-    if (there)
-      gpu_queue_note(q, cudaMemcpy(there, arrays_get(host, i), size, cudaMemcpyHostToDevice));
-    arrays_set(device, i, there);
+    void *array = NULL;
+    if (size > 0 && q->error == cudaSuccess) gpu_queue_note(q, cudaMalloc(&array, size));
+    if (array)
+      gpu_queue_note(q, cudaMemcpy(array, arrays_get(host, i), size, cudaMemcpyHostToDevice));
+    arrays_set(device, i, array);
   }
 }
 

@@ -20,7 +20,7 @@ struct stage {
 
 struct figures_kept {
   struct model_figures *host; /* pinned */
-  cudaEvent_t there;
+  cudaEvent_t copied;
 };
 
 struct model {
@@ -55,7 +55,7 @@ static void open_stages(struct model *m) {
   }
   for (int i = 0; i < MODEL_FIGURES_KEPT; i++) {
     m->kept[i].host = gpu_pinned(1, sizeof(struct model_figures));
-    CHECK_CUDA(cudaEventCreateWithFlags(&m->kept[i].there, cudaEventDisableTiming));
+    CHECK_CUDA(cudaEventCreateWithFlags(&m->kept[i].copied, cudaEventDisableTiming));
   }
 }
 
@@ -66,7 +66,7 @@ static void close_stages(struct model *m) {
   }
   for (int i = 0; i < MODEL_FIGURES_KEPT; i++) {
     gpu_pinned_free(m->kept[i].host);
-    CHECK_CUDA(cudaEventDestroy(m->kept[i].there));
+    CHECK_CUDA(cudaEventDestroy(m->kept[i].copied));
   }
 }
 
@@ -153,8 +153,8 @@ static void sort_positions(const int32_t *token, int n, int V, int32_t *position
   first[0] = 0;
 }
 
-static void send(void *there, const int32_t *staged, int64_t n) {
-  CHECK_CUDA(cudaMemcpyAsync(there, staged, (size_t)n * sizeof *staged, cudaMemcpyHostToDevice,
+static void send(void *device, const int32_t *staged, int64_t n) {
+  CHECK_CUDA(cudaMemcpyAsync(device, staged, (size_t)n * sizeof *staged, cudaMemcpyHostToDevice,
                              gpu_stream()));
 }
 
@@ -239,9 +239,9 @@ static void loss(struct model *m, const int32_t *target, double scale) {
   model_device_loss(&m->d, m->a.target, scale, m->a.logit, m->a.nats, m->a.sum);
 }
 
-static double value_of(const double *there) {
+static double value_of(const double *device) {
   double value;
-  gpu_get(&value, there, sizeof value);
+  gpu_get(&value, device, sizeof value);
   return value;
 }
 
@@ -297,13 +297,13 @@ static void figures_note(struct model *m) {
   const struct figures_kept *kept = &m->kept[m->noted++ % MODEL_FIGURES_KEPT];
   CHECK_CUDA(cudaMemcpyAsync(kept->host, m->a.sum, sizeof *kept->host, cudaMemcpyDeviceToHost,
                              gpu_stream()));
-  CHECK_CUDA(cudaEventRecord(kept->there, gpu_stream()));
+  CHECK_CUDA(cudaEventRecord(kept->copied, gpu_stream()));
 }
 
 static struct model_figures figures(struct model *m) {
   ASSERT(m->read < m->noted);
   const struct figures_kept *kept = &m->kept[m->read++ % MODEL_FIGURES_KEPT];
-  CHECK_CUDA(cudaEventSynchronize(kept->there));
+  CHECK_CUDA(cudaEventSynchronize(kept->copied));
   return *kept->host;
 }
 

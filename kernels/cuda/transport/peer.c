@@ -191,7 +191,7 @@ static void drop_freed(struct peer_link *l, const struct comm *comm, cudaStream_
 static const struct peer_map *map_of(struct peer_link *l, const struct comm *comm, void *at,
                                      int64_t stride, cudaStream_t stream) {
   uint64_t id;
-  allocation_id(at, &id); /* told before, or there were no maps */
+  allocation_id(at, &id); /* the driver gave one before, or there were no maps */
   for (int i = 0; i < l->n_maps; i++) {
     const struct peer_map *m = &l->map[i];
     if ((char *)at >= m->mine && (char *)at < m->mine + m->bytes && m->id == id) return m;
