@@ -120,7 +120,7 @@ void lif_model_add_late(struct lif_model_work *w) {
     for (lidx k = 0; k < w->n_late[sign]; k++) {
       const lidx i = w->late_place[sign][k];
       if (loses && w->found.lost[i / 8] >> i % 8 & 1) continue;
-      x[i] += (int64_t)w->late_count[sign][k] << 32;
+      x[i] += w->late_count[sign][k] * ((int64_t)1 << 32);
       w->found.large |= llabs(x[i]) >= LIF_LARGE;
       w->found.exceeds |= llabs(x[i]) >= LIF_MOST_VALUE;
     }
