@@ -116,7 +116,8 @@ static int drive(const struct lif_net *net, const struct lif_units *units,
   const int64_t big = lif_units_integer(units, 20), count = (int64_t)1 << 32;
   for (int i = 0; i < 60; i++) some[i] = 41 * i + 7, other[i] = 43 * i + 1;
   for (int k = 0; k < CLASSES; k++) amounts[k] = big / 30 * (k + 1);
-  for (int k = 0; k < LIF_QUANTILES; k++) quantiles[k] = ((int64_t)k - LIF_QUANTILES / 2) * (1 << 21);
+  for (int k = 0; k < LIF_QUANTILES; k++)
+    quantiles[k] = ((int64_t)k - LIF_QUANTILES / 2) * (1 << 21);
   stimulus[0] = events(net, 0, 30, some, INT64_MAX, 0.04, big, LIF_INTO_V, rare);
   stimulus[1] = events(net, 1, 60, other, 200, 2.5, 5 * count, LIF_INTO_SYNAPSE, many);
   stimulus[2] = events(net, 2, 40, some + 20, 300, 0.04, -30 * count, LIF_INTO_SYNAPSE, rare);
