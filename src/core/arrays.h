@@ -24,11 +24,11 @@ struct arrays {
   struct array array[ARRAYS_MOST];
 };
 
-/* Adds the array of n elements that `pointer`, an lvalue, points to. At most ARRAYS_MOST: one more
- * is a bug, which ends the program. */
-#define ARRAY_OF_BYTES(list, pointer, n, bytes) arrays_add((list), &(pointer), (n), (bytes), false)
-#define ARRAY(list, pointer, n)                 arrays_add((list), &(pointer), (n), sizeof *(pointer), false)
-#define ARRAY_ZERO(list, pointer, n)            arrays_add((list), &(pointer), (n), sizeof *(pointer), true)
+/* Adds the array of n elements that `pointer`, an lvalue, points to; `bytes` each in arrays_add,
+ * for arrays whose type is chosen at run time. At most ARRAYS_MOST: one more is a bug, which ends
+ * the program. */
+#define ARRAY(list, pointer, n)      arrays_add((list), &(pointer), (n), sizeof *(pointer), false)
+#define ARRAY_ZERO(list, pointer, n) arrays_add((list), &(pointer), (n), sizeof *(pointer), true)
 void arrays_add(struct arrays *list, void *pointer, int64_t n, size_t bytes, bool zeroed);
 
 /* What all of them take. */
