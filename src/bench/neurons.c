@@ -2,7 +2,8 @@
  * parameters (Shiu et al. 2024; Potjans and Diesmann 2014; NEST's own values), steps of 0.1 ms.
  *
  *   quiet     every neuron is at rest
- *   idle      every component differs from rest, below the threshold; nobody fires
+ *   idle      every component differs from rest at first, and potentials decay in all steps; nobody
+ *             fires. At most 1,500 steps: later many would be at rest
  *   driven    some neurons fire by Poisson events onto v, --rate a second each, so many neurons
  *             that this makes --spikes a second; the spikes that they cause come on top
  *   poisson   every neuron has a source of its own: 7,500 events a second into the synapse, or,
@@ -24,6 +25,7 @@
 #include <string.h>
 
 enum { FLY_NODES = 138639, FLY_EDGES = 15100000, FLY_DELAY = 18 };
+enum { IDLE_MOST = 1500 };
 enum { STEPS = 2000, WARM_UP = 400, REFRACTORY_CLASS = 0, BARE_CLASS = 1, CLASSES = 2 };
 static const double DT_MS = 0.1, BACKGROUND_HZ = 7500, FIRE_HZ = 3.86;
 
@@ -213,7 +215,8 @@ static struct status measure(const struct population *p, const struct activity *
                                   .n_threads = p->bed->bench->job.n_threads};
   lif_state_init(&p->bed->net, &p->model, &state);
   if (a->moved) fill(p, &state);
-  const int64_t n_steps = WARM_UP + p->bed->steps;
+  const bool fewer = a->moved && p->bed->steps > IDLE_MOST;
+  const int64_t n_steps = WARM_UP + (fewer ? IDLE_MOST : p->bed->steps);
   const struct status s = together ? run_together(p, &setup, &state, n_steps, m)
                                    : run_alone(p, &setup, &state, n_steps, m);
   lif_state_free(&state);

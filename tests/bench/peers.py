@@ -10,6 +10,7 @@ the line then says what is missing, and the exit code is 1.
 """
 import argparse
 import datetime
+import importlib.metadata
 import json
 import os
 import platform
@@ -136,7 +137,8 @@ def record(options, result, load):
     facts = json.loads(subprocess.run([options.fascicle, "info", "--json"], check=True, capture_output=True, text=True).stdout)
     with open("/proc/cpuinfo") as file:
         processor = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), platform.machine())
-    line = dict(result, date=datetime.date.today().isoformat(), commit=facts["commit"], processor=processor, cores=os.cpu_count(), load_before=load)
+    version = importlib.metadata.version({"brian2": "brian2", "nest": "nest-simulator"}[options.peer])
+    line = dict(result, peer_version=version, date=datetime.date.today().isoformat(), commit=facts["commit"], processor=processor, cores=os.cpu_count(), load_before=load)
     with open(os.path.join(HERE, "results.jsonl"), "a") as file:
         file.write(json.dumps(line) + "\n")
 
