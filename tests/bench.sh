@@ -18,7 +18,7 @@ bench lif --threads 1
 for model in lif_delta lif_exp psc_exp psc_alpha; do bench lif --model "$model" --threads 1; done
 bench lif --model lif_exp --threads "$cores" --nodes 166000 --edges 25600000
 bench recurrence --threads "$cores" --nodes 5000 --edges 524324
-bench recurrence --threads 1 --nodes 5000 --edges 524324 --model lognormal
+for batch in 1 4 8 16 24 32 40; do bench recurrence --threads 1 --nodes 5000 --edges 524324 --model lognormal --batch "$batch"; done
 mpirun -q -n 2 --bind-to none "$FASCICLE" bench io --json 2>/dev/null >>"$work/lines"
 if [ "${TORCH:-0}" = 1 ]; then
   /usr/bin/python3 tests/bench/torch_sparse.py --install
