@@ -81,12 +81,12 @@ static bool usable(void) {
          __builtin_cpu_supports("fma");
 }
 
-/* Where the last vector of a row is at most half used, AVX2's do as well, and their loads cross
- * fewer cache lines. */
+/* Rows shorter than a vector, or whose last vector is at most half used, are AVX2's: its loads
+ * cross fewer cache lines. */
 extern const struct recur_isa recur_avx2;
 
 static bool fills(int batch) {
-  return (batch - 1) % LANES >= LANES / 2;
+  return batch >= LANES && (batch - 1) % LANES >= LANES / 2;
 }
 
 static void forward(const struct recur_window *w, int k, enum recur_edge_set edges, lidx first,
