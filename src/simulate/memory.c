@@ -7,6 +7,7 @@
 #include "cost/cost.h"
 #include "simulate.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct plan_graph graph_of(const struct simulation *sim) {
@@ -38,9 +39,10 @@ static struct plan_share share_of(const struct simulation *sim) {
 
 /* ---- before the edges are read ---- */
 
-/* Bytes that a rank needs with resident edges, and with streamed ones. */
+/* Bytes that a rank needs with resident edges, and with streamed ones; `delays`: of either, what
+ * a longest delay of one step would save (on a CPU). */
 struct needs {
-  int64_t resident, streamed;
+  int64_t resident, streamed, delays;
 };
 
 static double gib(int64_t bytes) {
@@ -60,15 +62,33 @@ static double enough(int64_t bytes) {
   return gib(bytes) + 0.001;
 }
 
+/* Where delays take most of the memory, that is what to change. */
+static void say_delays(const struct needs *needs, int max_delay, char *text, size_t room) {
+  text[0] = 0;
+  if (needs->delays > needs->streamed / 2)
+    snprintf(text, room,
+             "; %.3f GiB of this are sums and a checkpoint's copy for each step of the longest "
+             "delay, %d steps: a shorter longest delay needs less",
+             gib(needs->delays), max_delay);
+}
+
 static struct status does_not_fit(const struct simulation *sim, const struct needs *needs,
-                                  bool streamed) {
+                                  bool streamed, int max_delay) {
   const int64_t has = sim->job.memory_bytes;
+  char delays[256];
+  say_delays(needs, max_delay, delays, sizeof delays);
   if (streamed)
     return failure(
         EXIT_USAGE,
         "%s: a rank needs %.3f GiB even with streamed edges and has %.3f GiB; it would fit with "
-        "--memory %.3f or more ranks",
-        sim->graph, gib(needs->streamed), gib(has), enough(needs->streamed));
+        "--memory %.3f or more ranks%s",
+        sim->graph, gib(needs->streamed), gib(has), enough(needs->streamed), delays);
+  if (needs->streamed > has)
+    return failure(EXIT_USAGE,
+                   "%s: a rank needs %.3f GiB with resident edges (%.3f with streamed ones) and "
+                   "has %.3f GiB; it would fit with --memory %.3f or more ranks%s",
+                   sim->graph, gib(needs->resident), gib(needs->streamed), gib(has),
+                   enough(needs->resident), delays);
   return failure(
       EXIT_USAGE,
       "%s: a rank needs %.3f GiB with resident edges and has %.3f GiB; it would fit with --memory "
@@ -81,13 +101,13 @@ static struct status does_not_fit(const struct simulation *sim, const struct nee
 
 /* "auto": resident if every rank can, else streamed if the file can. */
 static struct status decide(struct simulation *sim, const struct needs *needs, bool resident_fits,
-                            bool streamed_fits) {
+                            bool streamed_fits, int max_delay) {
   const bool streamable = connectome_facts(sim->file)->streamable;
   const bool ordered = !strcmp(sim->residency, "streamed"), any = !strcmp(sim->residency, "auto");
   if (ordered && !streamable) return no_copy(sim);
   sim->streamed = ordered || (any && !resident_fits && streamable);
   if (sim->streamed ? streamed_fits : resident_fits) return fine();
-  return does_not_fit(sim, needs, sim->streamed);
+  return does_not_fit(sim, needs, sim->streamed, max_delay);
 }
 
 static void say(const struct simulation *sim, const struct needs *needs) {
@@ -109,12 +129,16 @@ static struct status on_cpu(const struct comm *world, struct simulation *sim,
                             const struct plan_graph *graph, const struct plan_share *share) {
   const int64_t has = sim->job.memory_bytes;
   struct needs needs = {plan_simulate_memory(graph, share, RECORD_BYTES).total,
-                        plan_streamed_memory(graph, share, RECORD_BYTES, PLAN_LEAST_HELD).total};
+                        plan_streamed_memory(graph, share, RECORD_BYTES, PLAN_LEAST_HELD).total, 0};
+  struct plan_graph short_delays = *graph;
+  short_delays.max_delay = 1;
+  needs.delays = needs.streamed -
+                 plan_streamed_memory(&short_delays, share, RECORD_BYTES, PLAN_LEAST_HELD).total;
   sim->held = plan_held(graph, share, RECORD_BYTES, has);
   int64_t fits[2] = {needs.resident <= has, needs.streamed <= has};
   comm_min_i64(world, fits, 2);
   comm_max_i64(world, &needs.resident, sizeof needs / sizeof needs.resident);
-  TRY(agree(world, decide(sim, &needs, fits[0], fits[1])));
+  TRY(agree(world, decide(sim, &needs, fits[0], fits[1], graph->max_delay)));
   say(sim, &needs);
   return fine();
 }
@@ -163,7 +187,7 @@ static struct status on_device(const struct comm *world, struct simulation *sim,
   int64_t host = host_share(sim),
           host_needs = plan_simulate_memory(graph, share, RECORD_BYTES).total;
   struct needs needs = {plan_device_memory(graph, share, 1, -1).total,
-                        plan_device_memory(graph, share, 1, 0).total};
+                        plan_device_memory(graph, share, 1, 0).total, 0};
   comm_min_i64(world, &host, 1), comm_max_i64(world, &host_needs, 1);
   comm_max_i64(world, &needs.resident, sizeof needs / sizeof needs.resident);
   if (host_needs > host)

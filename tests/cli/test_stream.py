@@ -44,6 +44,23 @@ def budget(work, config):
     disk(graph, words, work)
 
 
+def long_delay(work, config):
+    """One edge of delay 65535: the longest delay is named, and streamed edges, which need as much, are not advised."""
+    n, table = 2000, f"{work}/long.csv"
+    with open(table, "w") as file:
+        file.write("pre,post,weight,delay\n")
+        file.writelines(f"{i},{i % n + 1},5,{65535 if i == n else 1}\n" for i in range(1, n + 1))
+    for more, words in (([], "with resident edges"), (["--streamable"], "even with streamed edges")):
+        graph = f"{work}/long{len(more)}.h5"
+        run(1, "convert", "--edges", table, "--columns", "delay=delay", *more, "--output", graph)
+        line = run(1, "simulate", graph, "--config", config, "--steps", 1, "--memory", 0.5, "--output", f"{work}/long", code=2)
+        assert words in line and "longest delay, 65535 steps" in line and "--residency" not in line, line
+        assert "1.465 GiB of this" in line, line  # 2000 x 65534 x (4 + 8) bytes: 1.4648 GiB
+    short = 2e-5  # too little for anything: delays of 1 are not to blame
+    plain = run(1, "simulate", f"{work}/plain.h5", "--config", config, "--steps", 1, "--memory", short, "--output", f"{work}/long", code=2)
+    assert "longest delay" not in plain and "--memory" in plain, plain
+
+
 def disk(graph, words, work):
     """A disk that fails under several threads that read: one line all the same."""
     library = os.environ.get("FAULTY", os.path.join(os.path.dirname(fascicle), "tests", "libfaulty.so"))
@@ -127,6 +144,7 @@ def main(work):
     assert len(cases) == 9 and all(cases[name] == cases[f"{name}_streamed"] for name in ("idle", "active_1pct", "active_10pct")), cases
 
     budget(work, config)
+    long_delay(work, config)
 
     # A damaged copy is noticed before it does harm, and by its checksum.
     import h5py
