@@ -70,7 +70,7 @@ simulate_like_the_cpu() {
 
 # The unit tests of the LIF rules, the oracle's vectors among them, with the GPU in the CPU's place.
 lif_rules() {
-  for name in oracle variants rules; do
+  for name in oracle variants rules models; do
     TEST_DEVICE=cuda TEST_DATA="${TEST_DATA:-$here/data}" "test_lif_$name"
   done
 }

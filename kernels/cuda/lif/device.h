@@ -4,8 +4,8 @@
 #ifndef FASCICLE_LIF_DEVICE_H
 #define FASCICLE_LIF_DEVICE_H
 
+#include "contract/lif.h"
 #include "kernels/cuda/gpu/gpu.h"
-#include "fields.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -81,7 +81,7 @@ struct lif_device {
 
   int32_t threshold, reset, n_shifts;
   uint16_t refractory;
-  uint8_t shift[LIF_SHIFTS_ON_DEVICE];
+  uint8_t shift[LIF_SHIFTS];
 
   int32_t *potential; /* [width] */
   uint16_t *counter;  /* [width] */
@@ -109,7 +109,7 @@ struct lif_device {
 /* In `fault`: no fault of ours, but another rank's, at which all end. */
 #define LIF_FAULT_ELSEWHERE (~1ull)
 
-enum { LIF_PHASE_BIT = 40, LIF_STEP_BIT = 41, LIF_TRIAL_BIT = 56 };
+enum { LIF_PHASE_BIT = 40, LIF_STEP_BIT = 43, LIF_TRIAL_BIT = 58 };
 
 /* Trials of n neurons whose neurons all stay in registers, and LIF_TRIALS at most. Beyond that
  * passes over memory cost more than launch and barrier did. */

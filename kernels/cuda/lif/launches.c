@@ -93,6 +93,8 @@ static void launch_start(struct lif_engine *s, struct lif_launch *launch, int64_
   CHECK_CUDA(cudaMemsetAsync(s->d.tally, 0, sizeof s->result->tally, gpu_stream()));
   if (delivers && s->exchange)
     lif_gpu_exchange_run(s->exchange, &s->d, s->n_blocks, step, n, launch->mask);
+  else if (s->has_model)
+    lif_gpu_model_run(&s->d, &s->model, step, n, delivers, launch->mask);
   else
     lif_device_run(&s->d, s->n_blocks, step, n, delivers, launch->mask);
   if (lists) {
@@ -111,7 +113,7 @@ static struct lif_fault fault_of(const struct lif_launch *launch, int *faulty) {
   const unsigned long long steps = (1ull << (LIF_TRIAL_BIT - LIF_STEP_BIT)) - 1;
   *faulty = (int)(key >> LIF_TRIAL_BIT);
   return (struct lif_fault){.step = launch->step + (int64_t)(key >> LIF_STEP_BIT & steps),
-                            .phase = (int)(key >> LIF_PHASE_BIT & 1),
+                            .phase = (int)(key >> LIF_PHASE_BIT & 7),
                             .node = (nodeid)(key & ((1ull << LIF_PHASE_BIT) - 1)),
                             .value = launch->result->fault_value};
 }

@@ -6,14 +6,6 @@
 
 #include <string.h>
 
-_Static_assert((int)LIF_SHIFTS == (int)LIF_SHIFTS_ON_DEVICE &&
-                   (int)LIF_CURRENT == (int)LIF_CURRENT_ON_DEVICE &&
-                   (int)LIF_POISSON == (int)LIF_POISSON_ON_DEVICE &&
-                   (int)LIF_SPIKES == (int)LIF_SPIKES_ON_DEVICE &&
-                   (int)LIF_MUTED == (int)LIF_MUTED_ON_DEVICE &&
-                   (int)LIF_REMOVED == (int)LIF_REMOVED_ON_DEVICE,
-               "lif_fields.h repeats contract/lif.h");
-
 /* ---- open and close ---- */
 
 static struct lif_device device_of(const struct lif_net *net, const struct lif_params *p,
@@ -32,8 +24,10 @@ static struct lif_device device_of(const struct lif_net *net, const struct lif_p
                          .refractory = p->refractory};
   memcpy(d.shift, p->shift, sizeof p->shift);
   d.width = n_trials == 1 ? d.n : 32 * d.n_words * n_trials;
-  d.potential = GPU_ZERO(int32_t, d.width), d.counter = GPU_ZERO(uint16_t, d.width);
-  d.ring = gpu_zero((int64_t)d.slots * d.width, net->wide ? sizeof(int64_t) : sizeof(int32_t));
+  if (!p->model) d.potential = GPU_ZERO(int32_t, d.width);
+  d.counter = GPU_ZERO(uint16_t, d.width);
+  d.ring = gpu_zero((int64_t)lif_model_rings(p->model) * d.slots * d.width,
+                    net->wide ? sizeof(int64_t) : sizeof(int32_t));
   d.trial = GPU_ZERO(uint32_t, n_trials);
   d.arrived = GPU_ZERO(unsigned long long, 3);
   return d;
@@ -43,6 +37,7 @@ static void close(struct lif_engine *s) {
   struct lif_device *d = &s->d;
   lif_gpu_exchange_close(s->exchange);
   if (s->mine) lif_launches_free(s);
+  lif_gpu_model_close(s);
   lif_inputs_free(s);
   gpu_free(d->potential), gpu_free(d->counter), gpu_free(d->ring), gpu_free((void *)d->trial);
   gpu_free(d->arrived), gpu_free(s->result), gpu_free(s->row_sent);
@@ -65,6 +60,7 @@ static struct status open_together(const struct lif_net *net, const struct lif_p
     close(s);
     return pinned;
   }
+  if (params->model) lif_gpu_model_open(s, params->model, stimulus, n_stimuli);
   s->n_blocks = lif_device_blocks(&s->d);
   lif_launches_init(s);
   *state = s;
@@ -101,21 +97,39 @@ static int64_t base_of(const struct lif_engine *s, int k) {
   return 32ll * s->d.n_words * k;
 }
 
-static char *slot_of(const struct lif_engine *s, int k, int slot) {
-  return (char *)s->d.ring + ((int64_t)slot * s->d.width + base_of(s, k)) *
+static char *slot_of(const struct lif_engine *s, int k, int ring, int slot) {
+  return (char *)s->d.ring + (((int64_t)ring * s->d.slots + slot) * s->d.width + base_of(s, k)) *
                                  (int64_t)(s->d.wide ? sizeof(int64_t) : sizeof(int32_t));
 }
 
 /* Sums of neuron i due at step + d: ring[i][d]; slots without one are cleared. */
-static void write_ring(struct lif_engine *s, int k, int64_t step, const int64_t *ring) {
+static void write_ring(struct lif_engine *s, int k, int r, int64_t step, const int64_t *ring) {
   const int delays = s->net->max_delay, slots = s->d.slots;
   void *sums = mem_alloc((int64_t)slot_bytes(s), 1);
   for (int d = 0; d < slots; d++) {
     for (lidx i = 0; i < s->d.n; i++)
       set_sum(s, sums, i, d < delays ? ring[(int64_t)i * delays + d] : 0);
-    gpu_put(slot_of(s, k, (int)((step + d) % slots)), sums, slot_bytes(s));
+    gpu_put(slot_of(s, k, r, (int)((step + d) % slots)), sums, slot_bytes(s));
   }
   mem_free(sums);
+}
+
+static void read_ring(const struct lif_engine *s, int k, int r, int64_t *ring) {
+  const int delays = s->net->max_delay;
+  void *sums = mem_alloc((int64_t)slot_bytes(s), 1);
+  for (int d = 0; d < delays; d++) {
+    gpu_get(sums, slot_of(s, k, r, (int)((s->step + d) % s->d.slots)), slot_bytes(s));
+    for (lidx i = 0; i < s->d.n; i++) ring[(int64_t)i * delays + d] = sum_at(s, sums, i);
+  }
+  mem_free(sums);
+}
+
+static int n_components(const struct lif_engine *s) {
+  return s->has_model ? s->model.shape.n_components : 0;
+}
+
+static int n_rings(const struct lif_engine *s) {
+  return s->has_model ? s->model.n_rings : 1;
 }
 
 static void write_trial(struct lif_engine *s, int k, uint32_t trial,
@@ -124,9 +138,14 @@ static void write_trial(struct lif_engine *s, int k, uint32_t trial,
   const int64_t at = base_of(s, k);
   s->step = values->step, s->d.n_trials = s->n_trials;
   gpu_put((uint32_t *)s->d.trial + k, &trial, sizeof trial);
-  gpu_put(s->d.potential + at, values->potential, (size_t)n * sizeof *values->potential);
+  if (!s->has_model)
+    gpu_put(s->d.potential + at, values->potential, (size_t)n * sizeof *values->potential);
+  for (int c = 0; c < n_components(s); c++)
+    gpu_put(s->model.component + (int64_t)c * s->d.width + at, values->component + (int64_t)c * n,
+            (size_t)n * sizeof *values->component);
   gpu_put(s->d.counter + at, values->counter, (size_t)n * sizeof *values->counter);
-  write_ring(s, k, values->step, values->ring);
+  for (int r = 0; r < n_rings(s); r++)
+    write_ring(s, k, r, values->step, values->ring + (int64_t)r * n * s->net->max_delay);
   if (s->d.touch_ptr)
     CHECK_CUDA(cudaMemcpyAsync(s->d.touch_now + at, s->d.touch_ptr, (size_t)n * sizeof(uint32_t),
                                cudaMemcpyDeviceToDevice, gpu_stream()));
@@ -139,16 +158,17 @@ static void write(struct lif_engine *s, uint32_t trial, const struct lif_state *
 }
 
 static void read_trial(struct lif_engine *s, int k, struct lif_state *values) {
-  const int delays = s->net->max_delay;
   const lidx n = s->d.n;
-  gpu_get(values->potential, s->d.potential + base_of(s, k), (size_t)n * sizeof *values->potential);
+  if (!s->has_model)
+    gpu_get(values->potential, s->d.potential + base_of(s, k),
+            (size_t)n * sizeof *values->potential);
+  for (int c = 0; c < n_components(s); c++)
+    gpu_get(values->component + (int64_t)c * n,
+            s->model.component + (int64_t)c * s->d.width + base_of(s, k),
+            (size_t)n * sizeof *values->component);
   gpu_get(values->counter, s->d.counter + base_of(s, k), (size_t)n * sizeof *values->counter);
-  void *sums = mem_alloc((int64_t)slot_bytes(s), 1);
-  for (int d = 0; d < delays; d++) {
-    gpu_get(sums, slot_of(s, k, (int)((s->step + d) % s->d.slots)), slot_bytes(s));
-    for (lidx i = 0; i < n; i++) values->ring[(int64_t)i * delays + d] = sum_at(s, sums, i);
-  }
-  mem_free(sums);
+  for (int r = 0; r < n_rings(s); r++)
+    read_ring(s, k, r, values->ring + (int64_t)r * n * s->net->max_delay);
 }
 
 static void read(struct lif_engine *s, struct lif_state *values) {
@@ -157,10 +177,13 @@ static void read(struct lif_engine *s, struct lif_state *values) {
 
 static void values_of(struct lif_engine *s, int k, int component, lidx n, const lidx *neuron,
                       int64_t *value) {
-  (void)component;
-  int32_t *all = NEW(int32_t, s->d.n);
-  gpu_get(all, s->d.potential + base_of(s, k), (size_t)s->d.n * sizeof *all);
-  for (lidx i = 0; i < n; i++) value[i] = all[neuron[i]];
+  const size_t bytes = s->has_model ? sizeof(int64_t) : sizeof(int32_t);
+  const int64_t at = (int64_t)component * s->d.width + base_of(s, k);
+  const char *there = s->has_model ? (char *)s->model.component : (char *)s->d.potential;
+  char *all = mem_alloc(s->d.n, bytes);
+  gpu_get(all, there + at * (int64_t)bytes, (size_t)s->d.n * bytes);
+  for (lidx i = 0; i < n; i++)
+    value[i] = s->has_model ? ((int64_t *)all)[neuron[i]] : ((int32_t *)all)[neuron[i]];
   mem_free(all);
 }
 
@@ -184,15 +207,20 @@ static void deliver(struct lif_engine *s, int n, const struct lif_spikes *all) {
     s->row_sent = GPU_ZERO(uint32_t, s->sent_room);
   }
   gpu_put(s->row_sent, all->row, (size_t)all->n * sizeof *all->row);
-  for (int k = 0; k < n; k++)
-    lif_device_deliver(&s->d, s->step + k, all->step_ptr[k + 1] - all->step_ptr[k],
-                       s->row_sent + all->step_ptr[k]);
+  for (int k = 0; k < n; k++) {
+    const int64_t n_spikes = all->step_ptr[k + 1] - all->step_ptr[k];
+    const uint32_t *row = s->row_sent + all->step_ptr[k];
+    if (s->has_model)
+      lif_gpu_model_deliver(&s->d, &s->model, s->step + k, n_spikes, row);
+    else
+      lif_device_deliver(&s->d, s->step + k, n_spikes, row);
+  }
   s->step += n;
 }
 
-/* Edges in host memory: the devices do not exchange spikes by themselves. */
+/* Edges in host memory, or a linear model: the devices do not exchange spikes by themselves. */
 static bool join(struct lif_engine *s, const struct comm *comm, const gidx *first_of_rank) {
-  int64_t fits[2] = {s->launch_steps, !s->net->on_host};
+  int64_t fits[2] = {s->launch_steps, !s->net->on_host && !s->has_model};
   comm_min_i64(comm, fits, 2);
   s->launch_steps = (int)fits[0];
   if (fits[1]) s->exchange = lif_gpu_exchange_open(comm, &s->d, first_of_rank);
@@ -211,7 +239,8 @@ static const struct lif_together together = {.most = LIF_TRIALS,
                                              .run = lif_launches_run,
                                              .values = values_of};
 
-const struct lif_backend lif_cuda = {.open = open,
+const struct lif_backend lif_cuda = {.has_models = true,
+                                     .open = open,
                                      .close = close,
                                      .write = write,
                                      .read = read,

@@ -54,9 +54,8 @@ struct neuron {
 };
 
 constexpr uint32_t COUNTER = 0xffff;
-constexpr int MUTE_BIT = 16; /* LIF_MUTED_ON_DEVICE, LIF_REMOVED_ON_DEVICE */
-constexpr uint32_t MUTED = LIF_MUTED_ON_DEVICE << MUTE_BIT,
-                   REMOVED = LIF_REMOVED_ON_DEVICE << MUTE_BIT;
+constexpr int MUTE_BIT = 16; /* LIF_MUTED, LIF_REMOVED */
+constexpr uint32_t MUTED = LIF_MUTED << MUTE_BIT, REMOVED = LIF_REMOVED << MUTE_BIT;
 constexpr uint32_t FIRES = 1 << 24;  /* a stimulus makes it fire at the coming step */
 constexpr uint32_t PUSHED = 1 << 25; /* stimuli add something then */
 
@@ -122,9 +121,9 @@ __device__ __forceinline__ void meet_stimuli(const lif_device &d, place p, int64
       continue;
     }
     const lif_device_stimulus &s = d.stimulus[touch.stimulus];
-    if (s.kind == LIF_CURRENT_ON_DEVICE) a.push += s.value;
-    if (s.kind == LIF_SPIKES_ON_DEVICE && listed(s.step, s.n_steps, t)) c.state |= FIRES;
-    if (s.kind == LIF_POISSON_ON_DEVICE && hits(d, s, p, t)) a.push += s.value;
+    if (s.kind == LIF_CURRENT) a.push += s.value;
+    if (s.kind == LIF_SPIKES && listed(s.step, s.n_steps, t)) c.state |= FIRES;
+    if (s.kind == LIF_POISSON && hits(d, s, p, t)) a.push += s.value;
   }
   if (a.push) c.state |= PUSHED;
   kept = a;

@@ -6,6 +6,7 @@
 
 #include "contract/lif.h"
 #include "device.h"
+#include "model_device.h"
 #include "contract/lif_launch.h"
 
 /* What the device reports of a launch, in one copy. */
@@ -29,7 +30,10 @@ struct lif_launch {
 
 struct lif_engine {
   struct lif_device d;
-  struct lif_result *result; /* device */
+  bool has_model; /* else lif_shift */
+  struct lif_device_model model;
+  struct lif_model_stimulus *model_stimulus; /* [n_stimuli] to free what they point to */
+  struct lif_result *result;                 /* device */
   const struct lif_net *net;
   int64_t step;
   int n_trials; /* that were opened; d.n_trials still run */
@@ -51,6 +55,12 @@ struct lif_engine {
 struct status lif_inputs_init(struct lif_engine *s, const struct lif_stimulus *stimulus,
                               int n_stimuli);
 void lif_inputs_free(struct lif_engine *s);
+
+/* The model's classes and components to the device, with what its stimuli need beside
+ * lif_inputs_init's; all is freed by lif_gpu_model_close. */
+void lif_gpu_model_open(struct lif_engine *s, const struct lif_model *model,
+                        const struct lif_stimulus *stimulus, int n_stimuli);
+void lif_gpu_model_close(struct lif_engine *s);
 
 void lif_launches_init(struct lif_engine *s);
 void lif_launches_free(struct lif_engine *s);
