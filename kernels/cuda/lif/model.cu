@@ -1,6 +1,7 @@
 /* Steps of linear models on the device. A thread keeps one neuron in registers over a batch of
  * min_delay steps, within which nobody's spikes reach anybody; a second launch sends the spikes of
- * the batch along their edges. contract/lif_model.h has the arithmetic. */
+ * the batch along their edges. A neuron that a step left as it was is not computed again until
+ * something reaches it. contract/lif_model.h has the arithmetic. */
 #include "model_device.h"
 #include "send.cuh"
 
@@ -8,16 +9,25 @@ using namespace lif;
 
 namespace {
 
-constexpr int STEP_THREADS = 256, SEND_THREADS = 128;
+constexpr int STEP_THREADS = 128, SEND_THREADS = 128;
+
+/* Blocks that share a multiprocessor, so that a fly's neurons fit the GPU at once. */
+constexpr int blocks_together(int n_components) {
+  return n_components <= 2 ? 9 : n_components <= 3 ? 6 : 3;
+}
 
 /* ---- what comes to a neuron in a step ---- */
 
 struct model_input {
-  int64_t arrived[2]; /* counts: positive and negative sums, or one sum for both */
-  int64_t current;    /* to v, with the update */
-  int64_t synapse[2]; /* events: positive, negative */
-  int64_t v;          /* events onto v itself */
+  int64_t current;     /* to v, with the update */
+  int64_t plus, minus; /* events into the synapse, by sign */
+  int64_t v;           /* events onto v itself */
   bool fires;
+};
+
+/* Counts: positive and negative sums, or one sum for both. */
+struct arrivals {
+  int64_t plus, minus;
 };
 
 /* Whether (t, neuron) is among those of a replay, by step, then neuron. */
@@ -57,16 +67,21 @@ __device__ void add_stimulus(const lif_device &d, const lif_device_model &m, int
     int n = 0;
     while (n < of.n_tails && u < of.tail[n]) n++;
     const int64_t sum = n * of.amount;
-    (of.into == LIF_INTO_V ? in.v : in.synapse[sum < 0]) += sum;
+    if (of.into == LIF_INTO_V)
+      in.v += sum;
+    else if (sum < 0)
+      in.minus += sum;
+    else
+      in.plus += sum;
   }
   if (s.kind == LIF_SPIKES) in.fires |= listed(s.step, s.n_steps, t);
   if (s.kind == LIF_REPLAY) in.fires |= replays(of.replayed, s.n_steps, t, p.i);
 }
 
-/* The stimuli of step t, of those from `touch` on, which is moved past what is over. */
-__device__ void add_stimuli(const lif_device &d, const lif_device_model &m, place p, int64_t t,
-                            uint32_t &touch, uint32_t end, model_input &in) {
-  while (touch < end && is_over(d.touch[touch], t)) touch++;
+/* The stimuli of step t, of those from `touch` on that are not over. */
+__device__ __noinline__ model_input stimuli_at(const lif_device &d, const lif_device_model &m,
+                                               place p, int64_t t, uint32_t touch, uint32_t end) {
+  model_input in = {};
   for (uint32_t at = touch; at < end; at++) {
     const lif_touch here = d.touch[at];
     if (here.first_step > t) break;
@@ -76,14 +91,26 @@ __device__ void add_stimuli(const lif_device &d, const lif_device_model &m, plac
     else
       add_stimulus(d, m, (int)here.stimulus, p, t, in);
   }
+  return in;
 }
 
 template <class SUM>
-__device__ __forceinline__ int64_t take_sum(const lif_device &d, int ring, int slot, int at) {
-  SUM *sum = (SUM *)d.ring + ((int64_t)ring * d.slots + slot) * d.width + at;
-  const SUM due = *sum;
-  if (due) *sum = 0;
-  return due;
+__device__ __forceinline__ SUM *sum_at(const lif_device &d, int ring, int slot, int at) {
+  return (SUM *)d.ring + ((int64_t)ring * d.slots + slot) * d.width + at;
+}
+
+template <class SUM>
+__device__ __forceinline__ arrivals arrivals_at(const lif_device &d, int n_rings, int slot,
+                                                int at) {
+  return {__ldcg(sum_at<SUM>(d, 0, slot, at)),
+          n_rings == 2 ? (int64_t)__ldcg(sum_at<SUM>(d, 1, slot, at)) : 0};
+}
+
+template <class SUM>
+__device__ __forceinline__ void clear_arrivals(const lif_device &d, int slot, int at,
+                                               const arrivals &in) {
+  if (in.plus) *sum_at<SUM>(d, 0, slot, at) = 0;
+  if (in.minus) *sum_at<SUM>(d, 1, slot, at) = 0;
 }
 
 /* ---- one neuron ---- */
@@ -106,10 +133,12 @@ __device__ void write_down(const lif_device &d, const lif_device_model &m, const
 template <int N> struct model_neuron {
   int64_t x[N];
   int counter;
-  lif_factor factor[N * N]; /* those that the shape has */
-  int64_t threshold, reset, jump, drive;
-  bool raises, removed;
-  int rest;
+  uint64_t factor[N * N];               /* f 2^(32 - s), those that the shape has */
+  uint32_t negative[(N * N + 31) / 32]; /* bits: whose sign is - */
+  int64_t threshold, drive;
+  const lif_class *own;
+  bool removed;
+  bool still; /* the last step left it as it was, without input: so would the next */
 };
 
 template <int N>
@@ -121,11 +150,12 @@ __device__ __forceinline__ void load(const lif_device &d, const lif_device_model
 #pragma unroll
   for (int k = 0; k < N * N; k++) {
     const int e = m.factor_at[k / N * LIF_MOST_COMPONENTS + k % N];
-    if (e >= 0) c.factor[k] = own.factor[e];
+    if (e < 0) continue;
+    c.factor[k] = (uint64_t)own.factor[e].f << (32 - own.factor[e].s);
+    if (own.factor[e].sign < 0) c.negative[k / 32] |= 1u << k % 32;
   }
   c.counter = d.counter[p.at], c.removed = d.mute && d.mute[p.i] & LIF_REMOVED;
-  c.threshold = own.threshold, c.reset = own.reset, c.jump = own.jump, c.drive = own.drive;
-  c.raises = own.raises, c.rest = own.rest;
+  c.threshold = own.threshold, c.drive = own.drive, c.own = &own, c.still = false;
 }
 
 template <int N>
@@ -134,6 +164,14 @@ __device__ __forceinline__ void store(const lif_device &d, const lif_device_mode
 #pragma unroll
   for (int k = 0; k < N; k++) m.component[(int64_t)k * d.width + p.at] = c.x[k];
   d.counter[p.at] = (uint16_t)c.counter;
+}
+
+/* lif_times for f 2^-(32 + s) = factor 2^-64: the same number, because rounding down to 2^-32 first
+ * does not change what is rounded to the nearest whole number. */
+__device__ __forceinline__ int64_t product(int64_t x, uint64_t factor, bool negative) {
+  const uint64_t size = x < 0 ? -(uint64_t)x : (uint64_t)x;
+  const uint64_t rounded = __umul64hi(size, factor) + (size * factor >> 63);
+  return (x < 0) == negative ? (int64_t)rounded : -(int64_t)rounded;
 }
 
 /* x' without input. */
@@ -146,19 +184,20 @@ __device__ __forceinline__ void propagate(const lif_device_model &m, const model
 #pragma unroll
     for (int from = 0; from < N; from++)
       if (m.factor_at[to * LIF_MOST_COMPONENTS + from] >= 0)
-        next[to] += lif_times(c.x[from], c.factor[to * N + from]);
+        next[to] += product(c.x[from], c.factor[to * N + from],
+                            c.negative[(to * N + from) / 32] >> (to * N + from) % 32 & 1);
   }
   next[0] += c.drive;
 }
 
 template <int N>
-__device__ __forceinline__ void add_arrivals(const lif_shape &shape, const model_input &in,
-                                             bool loses, int64_t (&x)[N]) {
+__device__ __forceinline__ void add_arrivals(const lif_shape &shape, const arrivals &due,
+                                             const model_input &in, bool loses, int64_t (&x)[N]) {
 #pragma unroll
   for (int k = 0; k < N; k++) {
     if (loses && shape.frozen >> k & 1) continue;
-    if (k == shape.plus) x[k] += in.arrived[0] * (1ll << 32) + in.synapse[0];
-    if (k == shape.minus) x[k] += in.arrived[1] * (1ll << 32) + in.synapse[1];
+    if (k == shape.plus) x[k] += due.plus * (1ll << 32) + in.plus;
+    if (k == shape.minus) x[k] += due.minus * (1ll << 32) + in.minus;
   }
 }
 
@@ -167,11 +206,10 @@ __device__ __forceinline__ bool is_beyond(int64_t x, int64_t bound) {
 }
 
 template <int N>
-__device__ __forceinline__ void check(const lif_device &d, place p, int k, const model_input &in,
+__device__ __forceinline__ void check(const lif_device &d, place p, int k, const arrivals &due,
                                       const int64_t (&x)[N], fault &f) {
-  for (int r = 0; r < 2; r++)
-    if (is_beyond(in.arrived[r], LIF_MOST_ARRIVALS))
-      note(f, p.trial, k, LIF_INPUT, d.id[p.i], in.arrived[r]);
+  if (is_beyond(due.plus, LIF_MOST_ARRIVALS)) note(f, p.trial, k, LIF_INPUT, d.id[p.i], due.plus);
+  if (is_beyond(due.minus, LIF_MOST_ARRIVALS)) note(f, p.trial, k, LIF_INPUT, d.id[p.i], due.minus);
 #pragma unroll
   for (int c = 0; c < N; c++)
     if (is_beyond(x[c], LIF_MOST_VALUE)) note(f, p.trial, k, LIF_INTEGRATE + c, d.id[p.i], x[c]);
@@ -183,35 +221,37 @@ __device__ __forceinline__ void fire(const lif_shape &shape, model_neuron<N> &c,
 #pragma unroll
   for (int k = 0; k < N; k++) {
     if (shape.cleared >> k & 1) next[k] = 0;
-    if (k == 0) next[k] = c.reset;
-    if (k == shape.adaptation) next[k] += c.jump;
+    if (k == 0) next[k] = c.own->reset;
+    if (k == shape.adaptation) next[k] += c.own->jump;
   }
-  c.counter = c.rest;
+  c.counter = c.own->rest;
 }
 
 /* One step; true when the neuron spikes. */
 template <int N>
-__device__ __forceinline__ bool step(const lif_device_model &m, const model_input &in,
-                                     model_neuron<N> &c, int64_t (&next)[N]) {
+__device__ __forceinline__ bool step(const lif_device_model &m, const arrivals &due,
+                                     const model_input &in, model_neuron<N> &c) {
+  int64_t next[N];
   const lif_shape &shape = m.shape;
   const bool rests = c.counter > 0;
   c.counter -= rests;
   propagate(m, c, next);
   next[0] += in.current;
-  if (shape.arrivals_early) add_arrivals(shape, in, rests, next);
+  if (shape.arrivals_early) add_arrivals(shape, due, in, rests, next);
   int64_t bar = c.threshold;
 #pragma unroll
   for (int k = 0; k < N; k++) {
     if (rests && shape.frozen >> k & 1) next[k] = c.x[k];
-    if (c.raises && k == shape.adaptation) bar += next[k];
+    if (shape.raises && k == shape.adaptation && c.own->raises) bar += next[k];
   }
   const bool reaches = !rests && (shape.strict ? next[0] > bar : next[0] >= bar);
   const bool fires = (reaches || in.fires) && !c.removed;
-  if (!shape.arrivals_early) add_arrivals(shape, in, rests || fires, next);
+  if (!shape.arrivals_early) add_arrivals(shape, due, in, rests || fires, next);
   if (!rests && !fires) next[0] += in.v;
   if (fires) fire(shape, c, next);
+  c.still = !rests && !fires;
 #pragma unroll
-  for (int k = 0; k < N; k++) c.x[k] = next[k];
+  for (int k = 0; k < N; k++) c.still &= c.x[k] == next[k], c.x[k] = next[k];
   return fires;
 }
 
@@ -226,7 +266,7 @@ __device__ __forceinline__ bool has_ended(const lif_device &d, int first) {
 
 /* Steps t0 + first .. t0 + first + n - 1 of a launch that began at t0. */
 template <class SUM, int N>
-__global__ void __launch_bounds__(STEP_THREADS)
+__global__ void __launch_bounds__(STEP_THREADS, blocks_together(N))
     step_kernel(const __grid_constant__ lif_device d, const __grid_constant__ lif_device_model m,
                 int64_t t0, int first, int n, uint32_t *mask) {
   const int word = (blockIdx.x * STEP_THREADS + threadIdx.x) / WARP, lane = threadIdx.x % WARP;
@@ -235,26 +275,33 @@ __global__ void __launch_bounds__(STEP_THREADS)
   const int trial = word / d.n_words;
   const place p((word - trial * d.n_words) * WARP + lane, trial * d.n_words * WARP, trial);
   const bool here = p.i < d.n;
-  model_neuron<N> c;
+  model_neuron<N> c = {};
   uint32_t touch = 0, end = 0;
   if (here) load(d, m, p, c);
   if (here && d.touch_ptr) touch = d.touch_now[p.at], end = d.touch_ptr[p.i + 1];
   fault f = {NO_FAULT, 0};
   int slot = (int)((t0 + first) % d.slots);
+  arrivals next_due = {0, 0};
+  if (here) next_due = arrivals_at<SUM>(d, m.n_rings, slot, p.at);
   for (int k = first; k < first + n; k++) {
+    arrivals due = next_due;
+    const int next_slot = slot + 1 == d.slots ? 0 : slot + 1;
+    if (here && k + 1 < first + n) next_due = arrivals_at<SUM>(d, m.n_rings, next_slot, p.at);
+    if (here) clear_arrivals<SUM>(d, slot, p.at, due);
+    if (c.removed) due = {0, 0};
+    model_input in = {};
+    while (touch < end && is_over(d.touch[touch], t0 + k)) touch++;
+    const bool reached = due.plus || due.minus || touch < end;
     bool fired = false;
-    if (here) {
-      model_input in = {};
-      int64_t next[N];
-      for (int r = 0; r < m.n_rings; r++) in.arrived[r] = take_sum<SUM>(d, r, slot, p.at);
-      if (c.removed) in.arrived[0] = in.arrived[1] = 0;
-      if (touch < end && !c.removed) add_stimuli(d, m, p, t0 + k, touch, end, in);
-      fired = step(m, in, c, next);
-      check(d, p, k, in, next, f);
+    if (here && (reached || !c.still)) {
+      if (touch < end && !c.removed) in = stimuli_at(d, m, p, t0 + k, touch, end);
+      fired = step(m, due, in, c);
+      c.still &= !reached;
+      check(d, p, k, due, c.x, f);
     }
     const unsigned fired_here = __ballot_sync(ALL, fired);
     if (lane == 0) mask[(int64_t)k * n_words + word] = fired_here;
-    if (++slot == d.slots) slot = 0;
+    slot = next_slot;
   }
   if (here) store(d, m, p, c);
   if (here && d.touch_ptr) d.touch_now[p.at] = touch;
