@@ -39,6 +39,7 @@ wait_for() {
     sleep 0.3
   done
 }
+none_left() { ! pgrep -f "simulate $GRAPH .*--output $work/$1 " >/dev/null; }
 state_is() { [ "$(squeue -h -j "$1" -o %T 2>/dev/null)" = "$2" ]; }
 is_gone() { [ -z "$(squeue -h -j "$1" 2>/dev/null)" ]; }
 code_of() { scontrol show job "$1" | sed -n 's/.*ExitCode=\([0-9]*\):.*/\1/p' | head -n 1; }
@@ -75,6 +76,7 @@ wait_for 600 test -e killed/checkpoints/latest
 pid=$(pgrep -f "^$FASCICLE simulate $GRAPH .*--output $work/killed " | head -n 1) # a rank, not srun
 kill -9 "$pid"
 wait_for 600 is_gone "$job"
+wait_for 600 none_left killed # a job that begins while these end has crashed as MPI started
 [ "$(code_of "$job")" != 0 ] || fail "a killed rank left exit code 0"
 OUTPUT=$work/killed submit --wait --output="$work/killed2.log" "$SOURCE/jobs/simulate.sbatch" >/dev/null || fail "resume after a kill"
 same_spikes long killed
