@@ -5,8 +5,9 @@ Usage: compare.py RUN_A RUN_B [--output PREFIX]      exit code 0 = the same, 1 =
 import argparse
 import sys
 
+from fascicle_data import load_spikes, new_figure, output_names, run_script, save_csv  # says what this Python lacks
+
 import numpy as np
-from fascicle_data import load_spikes, new_figure, run_script, save_csv
 
 
 def pairs(spikes):
@@ -28,7 +29,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("a", metavar="RUN_A", help="run folder or spikes.h5")
     parser.add_argument("b", metavar="RUN_B", help="the other")
-    parser.add_argument("--output", metavar="PREFIX", help="write PREFIX.png and PREFIX.csv: spikes so far, step by step")
+    parser.add_argument("--output", metavar="PREFIX", help="write PREFIX.png (or x.pdf, x.svg) and PREFIX.csv: spikes so far, step by step")
     options = parser.parse_args()
     spikes = load_spikes(options.a), load_spikes(options.b)
     a, b = (pairs(s) for s in spikes)
@@ -36,13 +37,14 @@ def main():
     if options.output:
         steps = np.arange(max(s.first_step + s.n_steps for s in spikes))
         counts = [np.bincount(s.step, minlength=len(steps)) for s in spikes]
-        save_csv(options.output + ".csv", ("step", "spikes_a", "spikes_b"), steps, *counts)
+        picture, table = output_names(options.output)
+        save_csv(table, ("step", "spikes_a", "spikes_b"), steps, *counts)
         figure, axis = new_figure(figsize=(9, 4))
         axis.plot(steps, np.cumsum(counts[0]), label=options.a)
         axis.plot(steps, np.cumsum(counts[1]), label=options.b, linestyle="--")
         axis.set(xlabel=f"step ({spikes[0].dt_ms:g} ms)", ylabel="spikes so far")
         axis.legend()
-        figure.savefig(options.output + ".png", dpi=150)
+        figure.savefig(picture, dpi=150)
     if at is None:
         print(f"compare.py: the same {len(a)} spikes")
         return

@@ -4,8 +4,9 @@
 Usage: degrees.py graph.h5 [--output PREFIX]"""
 import argparse
 
+from fascicle_data import load_graph, new_figure, output_names, run_script, save_csv  # says what this Python lacks
+
 import numpy as np
-from fascicle_data import load_graph, new_figure, run_script, save_csv
 
 
 def survival(degree):
@@ -17,7 +18,7 @@ def survival(degree):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("graph", metavar="GRAPH.h5")
-    parser.add_argument("--output", metavar="PREFIX", default="degrees", help="of the .png and .csv (degrees)")
+    parser.add_argument("--output", metavar="PREFIX", default="degrees", help="of the .png and .csv, or x.pdf, x.svg (degrees)")
     options = parser.parse_args()
     graph = load_graph(options.graph)
     figure, axis = new_figure(figsize=(7, 5))
@@ -28,9 +29,10 @@ def main():
     axis.set(xlabel="degree (edges)", ylabel="share of neurons with at least this degree")
     axis.set_title(f"{graph.n_nodes} neurons, {len(graph.source)} edges")
     axis.legend()
-    figure.savefig(options.output + ".png", dpi=150)
-    save_csv(options.output + ".csv", ("body_id", "in_degree", "out_degree"), graph.body_id, graph.in_degree(), graph.out_degree())
-    print(f"degrees.py: {graph.n_nodes} neurons in {options.output}.csv and .png")
+    picture, table = output_names(options.output)
+    figure.savefig(picture, dpi=150)
+    save_csv(table, ("body_id", "in_degree", "out_degree"), graph.body_id, graph.in_degree(), graph.out_degree())
+    print(f"degrees.py: {graph.n_nodes} neurons in {table} and {picture}")
 
 
 if __name__ == "__main__":

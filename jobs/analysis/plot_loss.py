@@ -9,8 +9,9 @@ import argparse
 import pathlib
 import sys
 
+from fascicle_data import load_metrics, new_figure, output_names, run_script, save_csv  # says what this Python lacks
+
 import numpy as np
-from fascicle_data import load_metrics, new_figure, run_script, save_csv
 
 
 def curves(folder):
@@ -44,7 +45,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", metavar="RUN_FOLDER", nargs="+", help="of `fascicle train`")
     parser.add_argument("--names", metavar="A,B", help="in the legend, instead of the folders' names")
-    parser.add_argument("--output", metavar="PREFIX", default="loss", help="of the .png and .csv (loss)")
+    parser.add_argument("--output", metavar="PREFIX", default="loss", help="of the .png and .csv, or x.pdf, x.svg (loss)")
     parser.add_argument("--title", default="", help="above the picture")
     parser.add_argument("--bigram", metavar="NATS", type=float, help="draw this loss as a dashed line")
     options = parser.parse_args()
@@ -65,9 +66,10 @@ def main():
     axis.set(xlabel="training step", ylabel="loss (nats per character)", title=options.title)
     axis.legend()
     axis.grid(alpha=0.3)
-    figure.savefig(options.output + ".png", dpi=130)
-    save_csv(options.output + ".csv", ("run", "kind", "step", "nats"), *zip(*rows))
-    print(f"plot_loss.py: {len(rows)} points in {options.output}.csv and .png")
+    picture, table = output_names(options.output)
+    figure.savefig(picture, dpi=130)
+    save_csv(table, ("run", "kind", "step", "nats"), *zip(*rows))
+    print(f"plot_loss.py: {len(rows)} points in {table} and {picture}")
 
 
 if __name__ == "__main__":

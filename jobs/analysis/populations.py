@@ -10,8 +10,9 @@ import json
 import os
 import sys
 
+from fascicle_data import Unreadable, load_graph, load_spikes, run_script, save_csv  # says what this Python lacks
+
 import numpy as np
-from fascicle_data import Unreadable, load_graph, load_spikes, run_script, save_csv
 
 MEASURES = ("rate", "CV", "synchrony")
 

@@ -5,8 +5,9 @@ Usage: raster.py RUN_FOLDER_OR_SPIKES.h5 [--output PREFIX] [--first MS] [--last 
 Needs h5py, numpy and matplotlib."""
 import argparse
 
+from fascicle_data import beside, load_spikes, new_figure, output_names, run_script, save_csv  # says what this Python lacks
+
 import numpy as np
-from fascicle_data import beside, load_spikes, new_figure, run_script, save_csv
 
 
 def choose_neurons(nodes, most):
@@ -31,14 +32,15 @@ def draw(spikes, shown, output, most):
     steps = first + np.arange(len(counts))
     rate.step(steps * spikes.dt_ms, counts, where="mid", color="tab:red", linewidth=0.8)
     rate.set(ylabel=f"spikes per step\n({spikes.dt_ms:g} ms)", xlabel="time (ms)")
-    figure.savefig(output + ".png", dpi=150)
-    save_csv(output + ".csv", ("step", "spikes"), steps, counts)
+    picture, table = output_names(output)
+    figure.savefig(picture, dpi=150)
+    save_csv(table, ("step", "spikes"), steps, counts)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", metavar="RUN", help="run folder of `fascicle simulate`, or a SONATA spikes file")
-    parser.add_argument("--output", metavar="PREFIX", help="of the .png and .csv (raster beside the spikes)")
+    parser.add_argument("--output", metavar="PREFIX", help="of the .png and .csv, or x.pdf, x.svg (raster beside the spikes)")
     parser.add_argument("--first", metavar="MS", type=float, default=-np.inf, help="draw from this time on")
     parser.add_argument("--last", metavar="MS", type=float, default=np.inf, help="draw up to this time")
     parser.add_argument("--max-neurons", metavar="N", type=int, default=2000, help="lines of the raster at most (2000)")
@@ -47,7 +49,7 @@ def main():
     shown = (spikes.step * spikes.dt_ms >= options.first) & (spikes.step * spikes.dt_ms <= options.last)
     output = options.output or beside(options.run, "raster")
     draw(spikes, shown, output, options.max_neurons)
-    print(f"raster.py: {shown.sum()} spikes drawn in {output}.png")
+    print(f"raster.py: {shown.sum()} spikes drawn in {output_names(output)[0]}")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ error. Of a run under way: what it has written so far. Neurons whose spikes were
 import argparse
 import sys
 
+from fascicle_data import beside, load_graph, load_trials, new_figure, output_names, run_script, save_csv  # says what this Python lacks
+
 import numpy as np
-from fascicle_data import beside, load_graph, load_trials, new_figure, output_names, run_script, save_csv
 
 
 def labels_of(spikes, options):

@@ -10,8 +10,9 @@ import json
 import os
 import sys
 
+from fascicle_data import Unreadable, load_trials, run_script, save_csv  # says what this Python lacks
+
 import numpy as np
-from fascicle_data import Unreadable, load_trials, run_script, save_csv
 
 COLUMNS = ("rate_hz", "driven_hz", "neurons", "spikes")
 HEADER = ["experiment", "read", "trials", "rate (Hz)", "published", "driven (Hz)", "published", "neurons", "published", "spikes",

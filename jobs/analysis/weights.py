@@ -7,8 +7,9 @@ import argparse
 import json
 import sys
 
+from fascicle_data import new_figure, open_h5, output_names, run_script, save_csv, text  # says what this Python lacks
+
 import numpy as np
-from fascicle_data import new_figure, open_h5, run_script, save_csv, text
 
 
 def load(path):
@@ -34,14 +35,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", metavar="CHECKPOINT_BEFORE", help="such as run/checkpoints/step_00001000.h5")
     parser.add_argument("after", metavar="CHECKPOINT_AFTER", help="a later one")
-    parser.add_argument("--output", metavar="PREFIX", default="weights", help="of the .png and .csv (weights)")
+    parser.add_argument("--output", metavar="PREFIX", default="weights", help="of the .png and .csv, or x.pdf, x.svg (weights)")
     options = parser.parse_args()
     (first, before), (second, after) = load(options.before), load(options.after)
     for key in ("graph_digest", "order_digest"):
         if first[key] != second[key]:
             sys.exit(f"weights.py: the two checkpoints differ in {key}; they are not of the same graph file")
     rows = list(summary(before, after))
-    save_csv(options.output + ".csv", ("figure", "value"), *zip(*rows))
+    picture, table = output_names(options.output)
+    save_csv(table, ("figure", "value"), *zip(*rows))
     figure, (values, change) = new_figure(1, 2, figsize=(10, 4))
     bins = np.linspace(*np.percentile(np.concatenate([before, after]), [0.1, 99.9]), 120)
     values.hist(before, bins, histtype="step", label=f"step {first['step']}")
@@ -50,8 +52,8 @@ def main():
     values.legend()
     change.hist(after - before, 120, color="tab:red")
     change.set(xlabel="change of theta", ylabel="edges", yscale="log", title="change")
-    figure.savefig(options.output + ".png", dpi=150)
-    print("weights.py: " + ", ".join(f"{name} {value:.6g}" for name, value in rows) + f"; in {options.output}.csv and .png")
+    figure.savefig(picture, dpi=150)
+    print("weights.py: " + ", ".join(f"{name} {value:.6g}" for name, value in rows) + f"; in {table} and {picture}")
 
 
 if __name__ == "__main__":

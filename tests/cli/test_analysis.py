@@ -39,6 +39,18 @@ def is_png(path):
         return file.read(8) == b"\x89PNG\r\n\x1a\n" and os.path.getsize(path) > 5000
 
 
+def kind_of(path):
+    """pdf or svg, by what the file begins with."""
+    with open(path, "rb") as file:
+        return "pdf" if file.read(5) == b"%PDF-" else "svg"
+
+
+# A Python without NumPy gets one line from each script.
+for name in sorted(set(os.listdir(analysis)) - {"fascicle_data.py"}):
+    if name.endswith(".py"):
+        bare = subprocess.run([sys.executable, "-S", f"{analysis}/{name}", "x", "y"], capture_output=True, text=True, timeout=600)
+        assert bare.returncode == 1 and bare.stderr.count("\n") == 1 and "this Python has no" in bare.stderr, (name, bare.stderr)
+
 with tempfile.TemporaryDirectory() as work:
     path, config = f"{work}/graph.h5", f"{work}/lif.json"
     run(1, "generate", "--nodes", 400, "--edges", 12000, "--types", 5, "--delays", "1:4", "--seed", 7, "--parts", 4, "--output", path)
@@ -112,6 +124,11 @@ with tempfile.TemporaryDirectory() as work:
 
     assert "the same" in script("compare.py", f"{work}/a", f"{work}/b", "--output", f"{work}/compare")
     assert is_png(f"{work}/compare.png") and rows(f"{work}/compare.csv")
+    for ending in ("pdf", "svg"):
+        for name, *words in (["degrees.py", path], ["raster.py", f"{work}/a"], ["compare.py", f"{work}/a", f"{work}/b"]):
+            picture = f"{work}/as_{name}.{ending}"
+            script(name, *words, "--output", picture)
+            assert kind_of(picture) == ending and rows(f"{work}/as_{name}.csv"), picture
     assert "first difference" in script("compare.py", f"{work}/a", f"{work}/c", code=1)
 
     with open(f"{work}/text.txt", "w") as file:
@@ -121,6 +138,9 @@ with tempfile.TemporaryDirectory() as work:
         "--set", "eval_every=2", "--set", "eval_windows=4", "--set", "log_every=1", *small)
     first, second = f"{work}/train/checkpoints/step_00000002.h5", f"{work}/train/checkpoints/step_00000004.h5"
     script("weights.py", first, second, "--output", f"{work}/weights")
+    script("weights.py", first, second, "--output", f"{work}/as_weights.pdf")
+    script("plot_loss.py", f"{work}/train", "--output", f"{work}/as_loss.svg")
+    assert kind_of(f"{work}/as_weights.pdf") == "pdf" and kind_of(f"{work}/as_loss.svg") == "svg"
     with h5py.File(first) as one, h5py.File(second) as two:
         change = two["edge/theta"][:].astype(float) - one["edge/theta"][:]
     figures = {row["figure"]: float(row["value"]) for row in rows(f"{work}/weights.csv")}
