@@ -15,7 +15,7 @@ import numpy as np
 fascicle, ranks, source = (os.environ[name] for name in ("FASCICLE", "RANKS", "SOURCE"))
 analysis = os.path.join(source, "jobs", "analysis")
 sys.path.insert(0, analysis)
-from fascicle_data import load_graph, load_metrics, load_spikes  # noqa: E402
+from fascicle_data import load_graph, load_metrics, load_spikes, load_trials  # noqa: E402
 
 
 def run(n, *words):
@@ -129,6 +129,24 @@ with tempfile.TemporaryDirectory() as work:
             picture = f"{work}/as_{name}.{ending}"
             script(name, *words, "--output", picture)
             assert kind_of(picture) == ending and rows(f"{work}/as_{name}.csv"), picture
+    # Two runs of three trials by type: rates, difference, error and t, counted here from the spikes.
+    for name, seed in (("trials_a", 5), ("trials_b", 9)):
+        run(1, "simulate", path, "--config", config, "--steps", 400, "--trials", 3, "--set", f"seed={seed}", "--output", f"{work}/{name}")
+    script("compare.py", f"{work}/trials_a", f"{work}/trials_b", "--by", "type", "--output", f"{work}/by_type")
+    types = np.asarray(graph.columns["type"], dtype=str)
+    compared = rows(f"{work}/by_type.csv")
+    assert len(compared) == 5 and is_png(f"{work}/by_type.png")
+    for row in compared:
+        members = np.flatnonzero(types == row["type"])
+        rate = [[np.isin(trials[k].node, members).sum() / len(members) / 0.2 for k in range(3)]
+                for trials in (load_trials(f"{work}/trials_a"), load_trials(f"{work}/trials_b"))]
+        means, variances = [sum(r) / 3 for r in rate], [sum((x - sum(r) / 3) ** 2 for x in r) / 2 for r in rate]
+        error = ((variances[0] + variances[1]) / 3) ** 0.5
+        right = [len(members), *means, means[1] - means[0], error, (means[1] - means[0]) / error]
+        assert np.allclose([float(row[key]) for key in list(row)[1:]], right), (row, right)
+    lines = script("compare.py", f"{work}/a", f"{work}/c", "--by", "type").splitlines()  # one trial each: no error
+    assert len(lines) == 6 and all(line.split("\t")[5] == "nan" for line in lines[1:])
+    assert "it has" in script("compare.py", f"{work}/a", f"{work}/c", "--by", "colour", code=1)
     assert "first difference" in script("compare.py", f"{work}/a", f"{work}/c", code=1)
 
     with open(f"{work}/text.txt", "w") as file:
