@@ -34,7 +34,7 @@ enum { NODES = 211577, EDGES = 24678466, REPEATS = 5, BLOCK = 8 << 20 };
 #define PLAIN      "fascicle_bench_io.plain"
 #define KIND       "fascicle bench"
 
-struct bed {
+struct fixture {
   const struct comm *comm;
   const struct bench_job *bench;
   struct generate_model model;
@@ -88,22 +88,22 @@ static double read_plainly(const struct comm *comm) {
   return seconds;
 }
 
-static void measure_disk(struct bed *bed, int64_t bytes) {
-  double seconds = bed->comm->rank == 0 ? write_plainly(bytes) : 0;
-  seconds = bench_slowest(bed->comm, seconds);
-  bed->write_rate = (double)bytes / seconds;
-  if (bed->comm->rank == 0) forget_pages(PLAIN);
-  comm_barrier(bed->comm);
-  bed->read_rate = (double)bytes / read_plainly(bed->comm);
-  if (bed->comm->rank == 0) file_remove(PLAIN);
+static void measure_disk(struct fixture *fixture, int64_t bytes) {
+  double seconds = fixture->comm->rank == 0 ? write_plainly(bytes) : 0;
+  seconds = bench_slowest(fixture->comm, seconds);
+  fixture->write_rate = (double)bytes / seconds;
+  if (fixture->comm->rank == 0) forget_pages(PLAIN);
+  comm_barrier(fixture->comm);
+  fixture->read_rate = (double)bytes / read_plainly(fixture->comm);
+  if (fixture->comm->rank == 0) file_remove(PLAIN);
   log_line("this folder takes %.0f MB/s with fsync, gives %.0f MB/s; memory moves %.1f GB/s",
-           bed->write_rate / 1e6, bed->read_rate / 1e6, bed->memory_rate / 1e9);
+           fixture->write_rate / 1e6, fixture->read_rate / 1e6, fixture->memory_rate / 1e9);
 }
 
 /* ---- graph ---- */
 
-static struct connectome make_graph(const struct bed *bed) {
-  const struct generate_model *model = &bed->model;
+static struct connectome make_graph(const struct fixture *fixture) {
+  const struct generate_model *model = &fixture->model;
   const uint64_t seed = model->seed;
   struct connectome g = {.n_nodes = model->n_nodes, .n_edges = model->n_edges};
   g.body_id = NEW(uint64_t, g.n_nodes);
@@ -111,8 +111,8 @@ static struct connectome make_graph(const struct bed *bed) {
   g.source = NEW(uint32_t, g.n_edges), g.target = NEW(uint32_t, g.n_edges);
   g.count = NEW(uint32_t, g.n_edges), g.impulse = NEW(int16_t, g.n_edges),
   g.delay = NEW(uint16_t, g.n_edges);
-  generate_edges(model, bed->bench->job.n_threads, g.source, g.target);
-#pragma omp parallel for num_threads(bed->bench->job.n_threads)
+  generate_edges(model, fixture->bench->job.n_threads, g.source, g.target);
+#pragma omp parallel for num_threads(fixture->bench->job.n_threads)
   for (eidx e = 0; e < g.n_edges; e++) {
     g.count[e] = generate_count(seed, g.source[e], g.target[e]);
     g.impulse[e] = (int16_t)(g.source[e] % 5 ? (int)g.count[e] : -(int)g.count[e]);
@@ -137,49 +137,51 @@ static void scatter_edges(struct connectome *g) {
   g->source = source, g->target = target;
 }
 
-static void report(const struct bed *bed, const char *name, double seconds, double floor,
+static void report(const struct fixture *fixture, const char *name, double seconds, double floor,
                    int64_t bytes) {
   int64_t peak = mem_peak();
-  comm_max_i64(bed->comm, &peak, 1);
+  comm_max_i64(fixture->comm, &peak, 1);
   const struct bench_line line = {.bench = "io",
                                   .name = name,
-                                  .nodes = bed->model.n_nodes,
-                                  .edges = bed->model.n_edges,
+                                  .nodes = fixture->model.n_nodes,
+                                  .edges = fixture->model.n_edges,
                                   .seconds = seconds,
                                   .floor_seconds = floor,
                                   .bytes = bytes,
                                   .peak_bytes = peak};
-  bench_print(bed->comm, bed->bench, &line);
+  bench_print(fixture->comm, fixture->bench, &line);
 }
 
-static struct status bench_write(struct bed *bed) {
+static struct status bench_write(struct fixture *fixture) {
   struct status s = fine();
   double seconds = 0;
-  if (bed->comm->rank == 0) {
-    struct connectome g = make_graph(bed);
+  if (fixture->comm->rank == 0) {
+    struct connectome g = make_graph(fixture);
     scatter_edges(&g);
     const double before = seconds_now();
     s = connectome_write(&g, GRAPH, false, true);
     seconds = seconds_now() - before;
     connectome_free(&g);
   }
-  TRY(agree(bed->comm, s));
-  int64_t bytes = bed->comm->rank == 0 ? size_of(GRAPH) : 0;
-  comm_max_i64(bed->comm, &bytes, 1);
-  measure_disk(bed, bytes);
-  report(bed, "write", bench_slowest(bed->comm, seconds), (double)bytes / bed->write_rate, bytes);
+  TRY(agree(fixture->comm, s));
+  int64_t bytes = fixture->comm->rank == 0 ? size_of(GRAPH) : 0;
+  comm_max_i64(fixture->comm, &bytes, 1);
+  measure_disk(fixture, bytes);
+  report(fixture, "write", bench_slowest(fixture->comm, seconds),
+         (double)bytes / fixture->write_rate, bytes);
   return fine();
 }
 
 /* ---- reading ---- */
 
 /* Bytes of a share in the file: an edge's source, weight and delay, a row's offset. */
-static int64_t share_bytes(const struct bed *bed) {
-  return 8 * (bed->model.n_edges + bed->model.n_nodes);
+static int64_t share_bytes(const struct fixture *fixture) {
+  return 8 * (fixture->model.n_edges + fixture->model.n_nodes);
 }
 
-static void read_share(const struct bed *bed, struct connectome_file *file, const gidx *first) {
-  const int rank = bed->comm->rank;
+static void read_share(const struct fixture *fixture, struct connectome_file *file,
+                       const gidx *first) {
+  const int rank = fixture->comm->rank;
   const int64_t rows = first[rank + 1] - first[rank];
   eidx *row_ptr = NEW(eidx, rows + 1);
   connectome_row_ptr(file, first[rank], rows + 1, row_ptr);
@@ -193,115 +195,118 @@ static void read_share(const struct bed *bed, struct connectome_file *file, cons
   mem_free(source), mem_free(impulse), mem_free(delay), mem_free(row_ptr);
 }
 
-static struct status build_graph(const struct bed *bed, struct connectome_file *file,
+static struct status build_graph(const struct fixture *fixture, struct connectome_file *file,
                                  const gidx *first) {
   struct graph graph;
-  TRY(load_graph(bed->comm, file, first, HALO_AUTO, &graph));
+  TRY(load_graph(fixture->comm, file, first, HALO_AUTO, &graph));
   graph_free(&graph);
   return fine();
 }
 
 /* Open, split and read the whole graph over all ranks; with `build` also make the local graphs. */
-static struct status time_reading(const struct bed *bed, bool cold, bool build, double *seconds) {
+static struct status time_reading(const struct fixture *fixture, bool cold, bool build,
+                                  double *seconds) {
   struct connectome_file *file;
-  gidx *first = NEW(gidx, bed->comm->size + 1);
+  gidx *first = NEW(gidx, fixture->comm->size + 1);
   if (cold) forget_pages(GRAPH);
-  comm_barrier(bed->comm);
+  comm_barrier(fixture->comm);
   const double before = seconds_now();
-  struct status s = connectome_open(bed->comm, GRAPH, &file);
+  struct status s = connectome_open(fixture->comm, GRAPH, &file);
   if (!s.code) {
-    load_split(bed->comm, file, bed->comm->size, first);
+    load_split(fixture->comm, file, fixture->comm->size, first);
     if (build)
-      s = build_graph(bed, file, first);
+      s = build_graph(fixture, file, first);
     else
-      read_share(bed, file, first);
+      read_share(fixture, file, first);
     connectome_close(file);
   }
-  *seconds = bench_slowest(bed->comm, seconds_now() - before);
+  *seconds = bench_slowest(fixture->comm, seconds_now() - before);
   mem_free(first);
   return s;
 }
 
-static struct status bench_reading(const struct bed *bed, const char *name, bool cold, bool build) {
+static struct status bench_reading(const struct fixture *fixture, const char *name, bool cold,
+                                   bool build) {
   double seconds[REPEATS];
-  const int64_t bytes = share_bytes(bed);
-  for (int i = 0; i < REPEATS; i++) TRY(time_reading(bed, cold, build, &seconds[i]));
+  const int64_t bytes = share_bytes(fixture);
+  for (int i = 0; i < REPEATS; i++) TRY(time_reading(fixture, cold, build, &seconds[i]));
   const double floor =
-      cold ? (double)bytes / bed->read_rate : 2.0 * (double)bytes / bed->memory_rate;
-  report(bed, name, bench_median(seconds, REPEATS), floor, bytes);
+      cold ? (double)bytes / fixture->read_rate : 2.0 * (double)bytes / fixture->memory_rate;
+  report(fixture, name, bench_median(seconds, REPEATS), floor, bytes);
   return fine();
 }
 
 /* ---- checkpoint ---- */
 
-static struct field field_of(const struct bed *bed, float *data) {
-  const eidx n = bed->model.n_edges, first = n * bed->comm->rank / bed->comm->size;
+static struct field field_of(const struct fixture *fixture, float *data) {
+  const eidx n = fixture->model.n_edges, first = n * fixture->comm->rank / fixture->comm->size;
   return (struct field){.name = "edges",
                         .type = F_F32,
                         .n_global = n,
                         .first = first,
-                        .n_local = n * (bed->comm->rank + 1) / bed->comm->size - first,
+                        .n_local = n * (fixture->comm->rank + 1) / fixture->comm->size - first,
                         .width = 3,
                         .data = data};
 }
 
-static struct status restore(const struct bed *bed, const struct field *field) {
+static struct status restore(const struct fixture *fixture, const struct field *field) {
   struct fields_file *file;
   char *meta;
-  TRY(fields_open(bed->comm, CHECKPOINT, KIND, &file, &meta));
-  struct status s = fields_read(bed->comm, file, field);
-  if (!s.code) s = fields_verify(bed->comm, file, CHECKPOINT);
+  TRY(fields_open(fixture->comm, CHECKPOINT, KIND, &file, &meta));
+  struct status s = fields_read(fixture->comm, file, field);
+  if (!s.code) s = fields_verify(fixture->comm, file, CHECKPOINT);
   fields_close(file);
   mem_free(meta);
   return s;
 }
 
-static struct status bench_checkpoint(const struct bed *bed) {
-  struct field field = field_of(bed, NULL);
+static struct status bench_checkpoint(const struct fixture *fixture) {
+  struct field field = field_of(fixture, NULL);
   float *data = NEW_ZERO(float, 3 * field.n_local);
-  const int64_t bytes = 12 * bed->model.n_edges;
+  const int64_t bytes = 12 * fixture->model.n_edges;
   double write[REPEATS], read[REPEATS];
   struct status s = fine();
   field.data = data;
   for (int64_t i = 0; i < 3 * field.n_local; i++) data[i] = (float)i;
   for (int i = 0; i < REPEATS && !s.code; i++) {
-    comm_barrier(bed->comm);
+    comm_barrier(fixture->comm);
     double before = seconds_now();
-    s = fields_write(bed->comm, CHECKPOINT, KIND, "{}", &field, 1);
-    write[i] = bench_slowest(bed->comm, seconds_now() - before);
+    s = fields_write(fixture->comm, CHECKPOINT, KIND, "{}", &field, 1);
+    write[i] = bench_slowest(fixture->comm, seconds_now() - before);
     before = seconds_now();
-    if (!s.code) s = restore(bed, &field);
-    read[i] = bench_slowest(bed->comm, seconds_now() - before);
+    if (!s.code) s = restore(fixture, &field);
+    read[i] = bench_slowest(fixture->comm, seconds_now() - before);
   }
   mem_free(data);
   TRY(s);
-  report(bed, "checkpoint", bench_median(write, REPEATS), (double)bytes / bed->write_rate, bytes);
-  report(bed, "restore", bench_median(read, REPEATS), 4.0 * (double)bytes / bed->memory_rate,
+  report(fixture, "checkpoint", bench_median(write, REPEATS), (double)bytes / fixture->write_rate,
          bytes);
+  report(fixture, "restore", bench_median(read, REPEATS),
+         4.0 * (double)bytes / fixture->memory_rate, bytes);
   return fine();
 }
 
 /* ---- all of it ---- */
 
-static struct status run_cases(struct bed *bed) {
-  TRY(bench_write(bed));
-  TRY(bench_reading(bed, "read_cold", true, false));
-  TRY(bench_reading(bed, "read_warm", false, false));
-  TRY(bench_reading(bed, "load", false, true));
-  return bench_checkpoint(bed);
+static struct status run_cases(struct fixture *fixture) {
+  TRY(bench_write(fixture));
+  TRY(bench_reading(fixture, "read_cold", true, false));
+  TRY(bench_reading(fixture, "read_warm", false, false));
+  TRY(bench_reading(fixture, "load", false, true));
+  return bench_checkpoint(fixture);
 }
 
 static struct status run(const struct comm *world, const struct bench_job *bench) {
-  struct bed bed = {.comm = world,
-                    .bench = bench,
-                    .model = {.n_nodes = bench->nodes ? bench->nodes : NODES,
-                              .n_edges = bench->edges ? bench->edges : EDGES,
-                              .seed = (uint64_t)bench->seed,
-                              .modular = bench->model && !strcmp(bench->model, "modular")}};
-  TRY(generate_check(&bed.model));
+  struct fixture fixture = {.comm = world,
+                            .bench = bench,
+                            .model = {.n_nodes = bench->nodes ? bench->nodes : NODES,
+                                      .n_edges = bench->edges ? bench->edges : EDGES,
+                                      .seed = (uint64_t)bench->seed,
+                                      .modular = bench->model && !strcmp(bench->model, "modular")}};
+  TRY(generate_check(&fixture.model));
   if (world->rank == 0) file_unfinished(PLAIN), file_unfinished(GRAPH), file_unfinished(CHECKPOINT);
-  bed.memory_rate = bench_memory_rate(world, bench->job.n_threads);
-  struct status s = run_cases(&bed);
+  fixture.memory_rate = bench_memory_rate(world, bench->job.n_threads);
+  struct status s = run_cases(&fixture);
   comm_barrier(world);
   if (world->rank == 0) file_remove(GRAPH), file_remove(CHECKPOINT);
   return s;

@@ -48,65 +48,66 @@ struct way {
 
 /* Potentials of 2^29 to 2^30 and both signs: under a shift of 8 they still leak
  * after thousands of steps. */
-static void fill_potentials(const struct lif_bed *bed, int32_t *potential) {
-  for (lidx i = 0; i < bed->net.n_own; i++) {
-    const int32_t v = (1 << 29) + (int32_t)((uint32_t)bed->net.id[i] * 2654435761u >> 3);
+static void fill_potentials(const struct lif_fixture *fixture, int32_t *potential) {
+  for (lidx i = 0; i < fixture->net.n_own; i++) {
+    const int32_t v = (1 << 29) + (int32_t)((uint32_t)fixture->net.id[i] * 2654435761u >> 3);
     potential[i] = i % 2 ? v : -v;
   }
 }
 
 /* The idle case is only worth its name if everybody still has something to leak. */
-static void check_alive(const struct lif_bed *bed, const struct lif_run *run,
+static void check_alive(const struct lif_fixture *fixture, const struct lif_run *run,
                         struct lif_state *state) {
   lif_read(run, state);
-  for (lidx i = 0; i < bed->net.n_own; i++)
+  for (lidx i = 0; i < fixture->net.n_own; i++)
     if (state->potential[i] >> IDLE_SHIFT == 0)
       DIE(EXIT_RUNTIME, "bench lif: a potential has stopped to leak");
 }
 
-static struct status run_alone(const struct lif_bed *bed, const struct lif_setup *setup,
+static struct status run_alone(const struct lif_fixture *fixture, const struct lif_setup *setup,
                                const struct way *way, int64_t n_steps, struct lif_measured *m) {
   struct lif_run *run;
   struct lif_state state;
-  TRY(lif_open(bed->comm, setup, &run));
-  lif_state_init(&bed->net, NULL, &state);
-  if (way->alive) fill_potentials(bed, state.potential);
-  TRY(lif_write(run, bed->comm, &state, 0));
+  TRY(lif_open(fixture->comm, setup, &run));
+  lif_state_init(&fixture->net, NULL, &state);
+  if (way->alive) fill_potentials(fixture, state.potential);
+  TRY(lif_write(run, fixture->comm, &state, 0));
   lif_state_free(&state);
-  lif_time_steps(bed, run, WARM_UP, n_steps, m);
-  lif_state_init(&bed->net, NULL, &state);
-  if (way->alive) check_alive(bed, run, &state);
+  lif_time_steps(fixture, run, WARM_UP, n_steps, m);
+  lif_state_init(&fixture->net, NULL, &state);
+  if (way->alive) check_alive(fixture, run, &state);
   lif_state_free(&state);
   lif_close(run);
   return fine();
 }
 
-static struct status run_trials(const struct lif_bed *bed, const struct lif_setup *setup,
+static struct status run_trials(const struct lif_fixture *fixture, const struct lif_setup *setup,
                                 const struct way *way, int64_t n_steps, struct lif_measured *m) {
   struct lif_group group;
   struct lif_state state;
   TRY(lif_group_open(setup, way->trials, &group));
-  lif_state_init(&bed->net, NULL, &state);
-  if (way->alive) fill_potentials(bed, state.potential);
-  for (int k = 0; k < group.n; k++) TRY(lif_write(&group.run[k], bed->comm, &state, (uint32_t)k));
+  lif_state_init(&fixture->net, NULL, &state);
+  if (way->alive) fill_potentials(fixture, state.potential);
+  for (int k = 0; k < group.n; k++)
+    TRY(lif_write(&group.run[k], fixture->comm, &state, (uint32_t)k));
   lif_state_free(&state);
   lif_group_start(&group, group.n);
-  lif_time_trials(bed, &group, WARM_UP, n_steps, m);
+  lif_time_trials(fixture, &group, WARM_UP, n_steps, m);
   lif_group_close(&group);
   return fine();
 }
 
-static struct status run_case(const struct lif_bed *bed, const struct way *way,
+static struct status run_case(const struct lif_fixture *fixture, const struct way *way,
                               struct lif_measured *m) {
   const bool active = way->percent > 0;
-  const int64_t n_steps = bed->steps * (active ? 1 : IDLE_REPEATS) + WARM_UP;
+  const int64_t n_steps = fixture->steps * (active ? 1 : IDLE_REPEATS) + WARM_UP;
   const bool kicked = active && way->trials, drawn = kicked || way->poisson > 0;
-  struct lif_stimulus *stimulus = kicked  ? lif_bed_poisson(bed, way->percent / 100, KICK)
-                                  : drawn ? lif_bed_poisson(bed, way->poisson, 1)
+  struct lif_stimulus *stimulus = kicked  ? lif_fixture_poisson(fixture, way->percent / 100, KICK)
+                                  : drawn ? lif_fixture_poisson(fixture, way->poisson, 1)
                                           : way->drawn;
-  const struct lif_setup setup = {.backend = bed->bench->job.backend->lif,
-                                  .net = &bed->net,
-                                  .first_of_rank = bed->first_of_rank,
+  const struct lif_setup setup = {.backend = fixture->bench->job.backend->lif,
+                                  .net = &fixture->net,
+                                  .first_of_rank = fixture->first_of_rank,
                                   .stimulus = stimulus,
                                   .n_stimuli = drawn    ? 1
                                                : active ? (int)n_steps
@@ -115,10 +116,10 @@ static struct status run_case(const struct lif_bed *bed, const struct way *way,
                                              .refractory = active ? REFRACTORY : 0,
                                              .n_shifts = 1,
                                              .shift = {active ? ACTIVE_SHIFT : IDLE_SHIFT}},
-                                  .n_threads = bed->bench->job.n_threads,
+                                  .n_threads = fixture->bench->job.n_threads,
                                   .unrecorded = way->unrecorded};
-  const struct status s = way->trials ? run_trials(bed, &setup, way, n_steps, m)
-                                      : run_alone(bed, &setup, way, n_steps, m);
+  const struct status s = way->trials ? run_trials(fixture, &setup, way, n_steps, m)
+                                      : run_alone(fixture, &setup, way, n_steps, m);
   if (drawn) lif_stimulus_free(stimulus), mem_free(stimulus);
   return s;
 }
@@ -134,151 +135,152 @@ static void say(const struct way *way, const char *name, const struct lif_measur
 }
 
 /* What came over the bus, beside what a plain copy moves over it. */
-static void add_bus(const struct lif_bed *bed, const char *name, const struct lif_measured *m,
-                    json_t *more) {
+static void add_bus(const struct lif_fixture *fixture, const char *name,
+                    const struct lif_measured *m, json_t *more) {
   const double useful = m->host_events * sizeof(struct lif_edge) / m->seconds;
-  const double copy = bed->bench->job.backend->upload_rate();
+  const double copy = fixture->bench->job.backend->upload_rate();
   json_object_set_new(more, "host_edge_bytes_per_second", json_real(useful));
   json_object_set_new(more, "copy_bytes_per_second", json_real(copy));
   json_object_set_new(more, "share_of_copy", json_real(useful / copy));
-  json_object_set_new(more, "device_edge_bytes", json_integer(bed->net.device_room));
-  if (!bed->bench->job.json && m->host_events > 0)
+  json_object_set_new(more, "device_edge_bytes", json_integer(fixture->net.device_room));
+  if (!fixture->bench->job.json && m->host_events > 0)
     log_line("%s: %.2f GB/s of useful edges from host memory, %.2f GB/s by plain copies: %.0f %%",
              name, useful * 1e-9, copy * 1e-9, 100 * useful / copy);
 }
 
 /* A quiet step of each rank's share by itself, and so what telling the others costs. */
-static void add_exchange(const struct lif_bed *bed, const struct way *way,
+static void add_exchange(const struct lif_fixture *fixture, const struct way *way,
                          const struct lif_measured *m, json_t *more) {
-  struct comm alone = comm_split(bed->comm, bed->comm->rank, 0);
-  struct lif_bed own = *bed;
+  struct comm alone = comm_split(fixture->comm, fixture->comm->rank, 0);
+  struct lif_fixture own = *fixture;
   struct lif_measured by_itself;
   own.comm = &alone;
   const struct status s = run_case(&own, way, &by_itself);
   if (s.code) DIE(s.code, "%s", s.text);
   comm_free(&alone);
-  const double seconds = bench_slowest(bed->comm, by_itself.seconds);
+  const double seconds = bench_slowest(fixture->comm, by_itself.seconds);
   json_object_set_new(more, "alone_seconds", json_real(seconds));
   json_object_set_new(more, "exchange_seconds", json_real(m->seconds - seconds));
-  if (!bed->bench->job.json)
+  if (!fixture->bench->job.json)
     log_line("%s: %.2f us a step, %.2f us without the exchange", way->name, m->seconds * 1e6,
              seconds * 1e6);
 }
 
 /* What the draws add to an idle step, a neuron. */
-static struct status add_draws(const struct lif_bed *bed, const struct lif_measured *m,
+static struct status add_draws(const struct lif_fixture *fixture, const struct lif_measured *m,
                                json_t *more) {
   const struct way idle = {.name = "idle", .alive = true};
   struct lif_measured without;
-  TRY(run_case(bed, &idle, &without));
-  const double n = (double)bed->net.n_global / bed->comm->size;
+  TRY(run_case(fixture, &idle, &without));
+  const double n = (double)fixture->net.n_global / fixture->comm->size;
   const double median = (m->seconds - without.seconds) / n, best = (m->best - without.best) / n;
   json_object_set_new(more, "draw_ns", json_real(median * 1e9));
   json_object_set_new(more, "draw_best_ns", json_real(best * 1e9));
-  if (!bed->bench->job.json)
+  if (!fixture->bench->job.json)
     log_line("%.2f ns a draw (best %.2f) beyond the idle step", median * 1e9, best * 1e9);
   return fine();
 }
 
-static struct status bench_way(const struct lif_bed *bed, const struct way *way,
+static struct status bench_way(const struct lif_fixture *fixture, const struct way *way,
                                const char *suffix) {
   struct lif_measured m;
   char name[64];
   snprintf(name, sizeof name, "%s%s", way->name, suffix);
-  TRY(run_case(bed, way, &m));
-  const double n = (double)bed->net.n_global;
+  TRY(run_case(fixture, way, &m));
+  const double n = (double)fixture->net.n_global;
   const double bytes = way->percent > 0   ? 20 * n + 16 * m.events
                        : way->poisson > 0 ? 16 * n
                                           : 8 * n;
-  eidx n_edges = bed->net.n_edges;
-  const struct backend *backend = bed->bench->job.backend;
+  eidx n_edges = fixture->net.n_edges;
+  const struct backend *backend = fixture->bench->job.backend;
   /* On a CPU the process also held the generator and the memory sweep: what
    * counts is the simulation. */
   int64_t peak = backend == &backend_cpu ? m.held_bytes : backend->peak();
-  comm_sum_i64(bed->comm, &n_edges, 1), comm_max_i64(bed->comm, &peak, 1);
+  comm_sum_i64(fixture->comm, &n_edges, 1), comm_max_i64(fixture->comm, &peak, 1);
   struct bench_line line = {.bench = "lif",
                             .name = name,
-                            .nodes = bed->net.n_global,
+                            .nodes = fixture->net.n_global,
                             .edges = n_edges,
                             .seconds = m.seconds,
-                            .floor_seconds = bytes / bed->rate,
+                            .floor_seconds = bytes / fixture->rate,
                             .bytes = (int64_t)bytes,
                             .peak_bytes = peak};
   line.more = json_pack("{s:f, s:f, s:f, s:f, s:I, s:f, s:b, s:i}", "best_seconds", m.best,
                         "spikes_per_step", m.spikes, "events_per_step", m.events,
                         "events_per_second", m.events / m.seconds, "held_bytes",
-                        (json_int_t)m.held_bytes, "memory_bytes_per_second", bed->rate, "recorded",
-                        !way->unrecorded, "trials", way->trials ? way->trials : 1);
-  if (!bed->bench->job.json) say(way, name, &m);
+                        (json_int_t)m.held_bytes, "memory_bytes_per_second", fixture->rate,
+                        "recorded", !way->unrecorded, "trials", way->trials ? way->trials : 1);
+  if (!fixture->bench->job.json) say(way, name, &m);
   char delays[32];
-  snprintf(delays, sizeof delays, "%d:%d", bed->net.min_delay, bed->net.max_delay);
+  snprintf(delays, sizeof delays, "%d:%d", fixture->net.min_delay, fixture->net.max_delay);
   json_object_set_new(line.more, "delays", json_string(delays));
-  if (bed->comm->size > 1)
-    json_object_set_new(line.more, "transport", json_string(bed->comm->via->name));
-  if (bed->comm->size > 1 && !way->alive && way->percent == 0)
-    add_exchange(bed, way, &m, line.more);
-  if (way->poisson > 0) TRY(add_draws(bed, &m, line.more));
-  if (bed->net.on_host) add_bus(bed, name, &m, line.more);
-  bench_print(bed->comm, bed->bench, &line);
+  if (fixture->comm->size > 1)
+    json_object_set_new(line.more, "transport", json_string(fixture->comm->via->name));
+  if (fixture->comm->size > 1 && !way->alive && way->percent == 0)
+    add_exchange(fixture, way, &m, line.more);
+  if (way->poisson > 0) TRY(add_draws(fixture, &m, line.more));
+  if (fixture->net.on_host) add_bus(fixture, name, &m, line.more);
+  bench_print(fixture->comm, fixture->bench, &line);
   return fine();
 }
 
 /* The edges elsewhere: in the file, if there is such a net, or in host memory. */
-static struct status bench_streamed(const struct lif_bed *bed, const struct way *way) {
-  struct lif_bed other = *bed;
-  if (bed->device) {
+static struct status bench_streamed(const struct lif_fixture *fixture, const struct way *way) {
+  struct lif_fixture other = *fixture;
+  if (fixture->device) {
     other.net.on_host = true;
-    other.net.device_room = bed->net.n_edges * (eidx)sizeof(struct lif_edge) / LIF_BED_HELD;
-  } else if (bed->streamed.stream)
-    other.net = bed->streamed;
+    other.net.device_room = fixture->net.n_edges * (eidx)sizeof(struct lif_edge) / LIF_BED_HELD;
+  } else if (fixture->streamed.stream)
+    other.net = fixture->streamed;
   else
     return fine();
   return bench_way(&other, way, "_streamed");
 }
 
-static struct status bench_trials(const struct lif_bed *bed, const struct way *way) {
+static struct status bench_trials(const struct lif_fixture *fixture, const struct way *way) {
   static const int trials[] = {1, 4, 8, 16};
   for (int i = 0; i < (int)(sizeof trials / sizeof *trials); i++) {
     struct way together = *way;
     char suffix[32];
     together.trials = trials[i];
     snprintf(suffix, sizeof suffix, "_trials%d", trials[i]);
-    TRY(bench_way(bed, &together, suffix));
+    TRY(bench_way(fixture, &together, suffix));
   }
   return fine();
 }
 
-static struct status bench_ways(const struct lif_bed *bed, const struct way *way) {
+static struct status bench_ways(const struct lif_fixture *fixture, const struct way *way) {
   struct way unrecorded = *way;
   unrecorded.unrecorded = true;
-  TRY(bench_way(bed, way, ""));
-  if (bed->device) TRY(bench_way(bed, &unrecorded, "_unrecorded"));
-  TRY(bench_streamed(bed, way));
-  return bed->device ? bench_trials(bed, way) : fine();
+  TRY(bench_way(fixture, way, ""));
+  if (fixture->device) TRY(bench_way(fixture, &unrecorded, "_unrecorded"));
+  TRY(bench_streamed(fixture, way));
+  return fixture->device ? bench_trials(fixture, way) : fine();
 }
 
-static struct status bench_active(const struct lif_bed *bed, const char *name, double percent) {
-  const int64_t n_steps = bed->steps + WARM_UP;
+static struct status bench_active(const struct lif_fixture *fixture, const char *name,
+                                  double percent) {
+  const int64_t n_steps = fixture->steps + WARM_UP;
   const struct way way = {
-      .name = name, .percent = percent, .drawn = lif_bed_spikes(bed, n_steps, percent)};
-  const struct status s = bench_ways(bed, &way);
+      .name = name, .percent = percent, .drawn = lif_fixture_spikes(fixture, n_steps, percent)};
+  const struct status s = bench_ways(fixture, &way);
   for (int64_t k = 0; k < n_steps; k++) lif_stimulus_free(&way.drawn[k]);
   mem_free(way.drawn);
   return s;
 }
 
-static struct status bench_all(const struct lif_bed *bed) {
+static struct status bench_all(const struct lif_fixture *fixture) {
   const struct way quiet = {.name = "quiet"}, idle = {.name = "idle", .alive = true};
-  TRY(bench_way(bed, &quiet, ""));
-  TRY(bench_way(bed, &idle, ""));
-  TRY(bench_streamed(bed, &idle));
-  if (bed->device) TRY(bench_trials(bed, &idle));
+  TRY(bench_way(fixture, &quiet, ""));
+  TRY(bench_way(fixture, &idle, ""));
+  TRY(bench_streamed(fixture, &idle));
+  if (fixture->device) TRY(bench_trials(fixture, &idle));
   const struct way poisson = {.name = "poisson", .alive = true, .poisson = 1e-5};
   const struct way often = {.name = "poisson_5hz", .alive = true, .poisson = 5e-3};
-  TRY(bench_way(bed, &poisson, ""));
-  TRY(bench_way(bed, &often, ""));
-  TRY(bench_active(bed, "active_1pct", 1));
-  return bench_active(bed, "active_10pct", 10);
+  TRY(bench_way(fixture, &poisson, ""));
+  TRY(bench_way(fixture, &often, ""));
+  TRY(bench_active(fixture, "active_1pct", 1));
+  return bench_active(fixture, "active_10pct", 10);
 }
 
 static struct status run(const struct comm *world, const struct bench_job *bench) {
@@ -289,10 +291,10 @@ static struct status run(const struct comm *world, const struct bench_job *bench
   struct bench_job job = *bench;
   if (bench->model) TRY(neurons_choose(&job));
   TRY(job_grid(world, &job.job, world->size, &grid));
-  struct lif_bed bed;
-  struct status s = lif_bed_init(&grid.replica_comm, &job, &bed);
-  if (!s.code) s = job.neurons ? neurons_bench(&bed) : bench_all(&bed);
-  lif_bed_free(&bed);
+  struct lif_fixture fixture;
+  struct status s = lif_fixture_init(&grid.replica_comm, &job, &fixture);
+  if (!s.code) s = job.neurons ? neurons_bench(&fixture) : bench_all(&fixture);
+  lif_fixture_free(&fixture);
   job_grid_close(&grid);
   return s;
 }

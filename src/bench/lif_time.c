@@ -17,38 +17,38 @@ static void add_counts(const struct lif_batch *batch, int64_t *counts) {
       counts[HOST_EVENTS] += batch->host_events;
 }
 
-static void summarize(const struct lif_bed *bed, double *seconds, int64_t n, int64_t steps,
+static void summarize(const struct lif_fixture *fixture, double *seconds, int64_t n, int64_t steps,
                       int64_t *counts, struct lif_measured *m) {
-  m->seconds = bench_slowest(bed->comm, bench_median(seconds, n));
-  m->best = bench_slowest(bed->comm, seconds[0]);
+  m->seconds = bench_slowest(fixture->comm, bench_median(seconds, n));
+  m->best = bench_slowest(fixture->comm, seconds[0]);
   m->held_bytes = mem_held();
-  counts[SPIKES] = bed->comm->rank ? 0 : counts[SPIKES]; /* each rank counts those of all */
-  comm_sum_i64(bed->comm, counts, COUNTS), comm_max_i64(bed->comm, &m->held_bytes, 1);
+  counts[SPIKES] = fixture->comm->rank ? 0 : counts[SPIKES]; /* each rank counts those of all */
+  comm_sum_i64(fixture->comm, counts, COUNTS), comm_max_i64(fixture->comm, &m->held_bytes, 1);
   const double made = (double)steps;
   m->events = (double)counts[EVENTS] / made, m->spikes = (double)counts[SPIKES] / made;
   m->host_events = (double)counts[HOST_EVENTS] / made;
 }
 
-void lif_time_steps(const struct lif_bed *bed, struct lif_run *run, int64_t warm_up,
+void lif_time_steps(const struct lif_fixture *fixture, struct lif_run *run, int64_t warm_up,
                     int64_t n_steps, struct lif_measured *m) {
   double *seconds = NEW(double, n_steps);
   int64_t n = 0, counts[COUNTS] = {0}, steps = 0;
-  comm_barrier(bed->comm);
+  comm_barrier(fixture->comm);
   while (run->step < n_steps) {
     struct lif_batch batch;
     const double before = seconds_now();
-    lif_batch(run, bed->comm, (run->step < warm_up ? warm_up : n_steps) - run->step, REQUEST_NONE,
-              &batch);
+    lif_batch(run, fixture->comm, (run->step < warm_up ? warm_up : n_steps) - run->step,
+              REQUEST_NONE, &batch);
     stop_at_fault(&batch);
     if (batch.step < warm_up) continue;
     seconds[n++] = (seconds_now() - before) / batch.n_steps;
     add_counts(&batch, counts), steps += batch.n_steps;
   }
-  summarize(bed, seconds, n, steps, counts, m);
+  summarize(fixture, seconds, n, steps, counts, m);
   mem_free(seconds);
 }
 
-void lif_time_trials(const struct lif_bed *bed, struct lif_group *g, int64_t warm_up,
+void lif_time_trials(const struct lif_fixture *fixture, struct lif_group *g, int64_t warm_up,
                      int64_t n_steps, struct lif_measured *m) {
   double *seconds = NEW(double, n_steps);
   struct lif_batch *batch = NEW(struct lif_batch, g->n);
@@ -64,6 +64,6 @@ void lif_time_trials(const struct lif_bed *bed, struct lif_group *g, int64_t war
     for (int k = 0; k < g->n; k++) add_counts(&batch[k], counts);
     steps += made;
   }
-  summarize(bed, seconds, n, steps, counts, m);
+  summarize(fixture, seconds, n, steps, counts, m);
   mem_free(seconds), mem_free(batch);
 }

@@ -13,11 +13,11 @@ struct lif_measured {
 
 /* Steps 0 .. n_steps - 1, in batches as long as the engine makes them; the first warm_up steps are
  * not counted. Collective. */
-void lif_time_steps(const struct lif_bed *bed, struct lif_run *run, int64_t warm_up,
+void lif_time_steps(const struct lif_fixture *fixture, struct lif_run *run, int64_t warm_up,
                     int64_t n_steps, struct lif_measured *m);
 
 /* The same for trials together, a step of one trial counting as one. */
-void lif_time_trials(const struct lif_bed *bed, struct lif_group *g, int64_t warm_up,
+void lif_time_trials(const struct lif_fixture *fixture, struct lif_group *g, int64_t warm_up,
                      int64_t n_steps, struct lif_measured *m);
 
 #endif

@@ -56,7 +56,7 @@ struct activity {
 
 /* What all cases share. */
 struct population {
-  const struct lif_bed *bed;
+  const struct lif_fixture *fixture;
   const struct published *of;
   struct lif_model model;
   struct lif_units units;
@@ -102,8 +102,8 @@ static bool in_currents(const struct population *p) {
 
 /* Evenly over all nodes, as many as fire so often together. */
 static void choose_driven(struct population *p) {
-  const struct bench_job *bench = p->bed->bench;
-  const int64_t n = p->bed->net.n_global;
+  const struct bench_job *bench = p->fixture->bench;
+  const int64_t n = p->fixture->net.n_global;
   p->n_driven = llround(bench->spikes / bench->rate);
   if (p->n_driven < 1) p->n_driven = 1;
   if (p->n_driven > n) p->n_driven = n;
@@ -113,16 +113,16 @@ static void choose_driven(struct population *p) {
 
 /* Driven neurons have no refractory time, as in the fly's published simulations. */
 static void set_classes(struct population *p) {
-  uint16_t *class_of = NEW_ZERO(uint16_t, p->bed->net.n_own);
-  lidx *row, n = lif_own_rows(&p->bed->net, p->n_driven, p->driven, &row);
+  uint16_t *class_of = NEW_ZERO(uint16_t, p->fixture->net.n_own);
+  lidx *row, n = lif_own_rows(&p->fixture->net, p->n_driven, p->driven, &row);
   for (lidx i = 0; i < n; i++) class_of[row[i]] = BARE_CLASS;
   mem_free(row);
   p->model.class_of = class_of;
 }
 
-static struct status make_population(const struct lif_bed *bed, struct population *p) {
-  *p = (struct population){.bed = bed, .of = published};
-  while (p->of->kind != bed->bench->neurons) p->of++;
+static struct status make_population(const struct lif_fixture *fixture, struct population *p) {
+  *p = (struct population){.fixture = fixture, .of = published};
+  while (p->of->kind != fixture->bench->neurons) p->of++;
   const struct lif_neuron neuron[CLASSES] = {p->of->neuron, p->of->neuron};
   const bool bare[CLASSES] = {false, true};
   TRY(lif_model_build(p->of->kind, neuron, bare, CLASSES, DT_MS, p->of->weight, "bench lif",
@@ -140,7 +140,7 @@ static struct lif_stimulus source(const struct population *p, int64_t n, const n
                                   double rate_hz, enum lif_into into, double units,
                                   uint64_t tail[LIF_MOST_EVENTS]) {
   const double mean = rate_hz * DT_MS / 1000;
-  struct lif_stimulus s = lif_poisson(&p->bed->net, 0, n, node, 0, INT64_MAX, mean, 0);
+  struct lif_stimulus s = lif_poisson(&p->fixture->net, 0, n, node, 0, INT64_MAX, mean, 0);
   s.into = into, s.amount = llround(units * 0x1p32);
   s.n_tails = lif_poisson_tails(mean, tail), s.tail = tail;
   return s;
@@ -152,20 +152,20 @@ static double lift(const struct population *p) {
 }
 
 static struct lif_stimulus to_all(const struct population *p, uint64_t tail[LIF_MOST_EVENTS]) {
-  const int64_t n = p->bed->net.n_own;
+  const int64_t n = p->fixture->net.n_own;
   if (in_currents(p))
-    return source(p, n, p->bed->net.id, BACKGROUND_HZ, LIF_INTO_SYNAPSE,
+    return source(p, n, p->fixture->net.id, BACKGROUND_HZ, LIF_INTO_SYNAPSE,
                   p->of->event / p->of->weight, tail);
-  return source(p, n, p->bed->net.id, FIRE_HZ, LIF_INTO_V, lift(p), tail);
+  return source(p, n, p->fixture->net.id, FIRE_HZ, LIF_INTO_V, lift(p), tail);
 }
 
 /* Potentials of either sign up to 0.9 of the threshold, and currents of up to a thousandth of that,
  * which decay for the whole case. */
 static void fill(const struct population *p, struct lif_state *state) {
-  const int64_t n = p->bed->net.n_own, most = p->model.classes[0].threshold / 10 * 9;
+  const int64_t n = p->fixture->net.n_own, most = p->model.classes[0].threshold / 10 * 9;
   for (int c = 0; c < p->model.shape.n_components; c++)
     for (int64_t i = 0; i < n; i++) {
-      const int64_t part = (int64_t)((uint32_t)(p->bed->net.id[i] + c) * 2654435761u >> 8);
+      const int64_t part = (int64_t)((uint32_t)(p->fixture->net.id[i] + c) * 2654435761u >> 8);
       const int64_t x = (most >> 24) * part / (c ? 1000 : 1) + 1;
       state->component[c * n + i] = i % 2 ? x : -x;
     }
@@ -176,9 +176,9 @@ static void fill(const struct population *p, struct lif_state *state) {
 static struct status run_alone(const struct population *p, const struct lif_setup *setup,
                                struct lif_state *state, int64_t n_steps, struct lif_measured *m) {
   struct lif_run *run;
-  TRY(lif_open(p->bed->comm, setup, &run));
-  const struct status s = lif_write(run, p->bed->comm, state, 0);
-  if (!s.code) lif_time_steps(p->bed, run, WARM_UP, n_steps, m);
+  TRY(lif_open(p->fixture->comm, setup, &run));
+  const struct status s = lif_write(run, p->fixture->comm, state, 0);
+  if (!s.code) lif_time_steps(p->fixture, run, WARM_UP, n_steps, m);
   lif_close(run);
   return s;
 }
@@ -187,12 +187,12 @@ static struct status run_together(const struct population *p, const struct lif_s
                                   struct lif_state *state, int64_t n_steps,
                                   struct lif_measured *m) {
   struct lif_group group;
-  TRY(lif_group_open(setup, (int)p->bed->bench->trials, &group));
+  TRY(lif_group_open(setup, (int)p->fixture->bench->trials, &group));
   struct status s = fine();
   for (int k = 0; k < group.n && !s.code; k++)
-    s = lif_write(&group.run[k], p->bed->comm, state, (uint32_t)k);
+    s = lif_write(&group.run[k], p->fixture->comm, state, (uint32_t)k);
   lif_group_start(&group, group.n);
-  if (!s.code) lif_time_trials(p->bed, &group, WARM_UP, n_steps, m);
+  if (!s.code) lif_time_trials(p->fixture, &group, WARM_UP, n_steps, m);
   lif_group_close(&group);
   return s;
 }
@@ -203,20 +203,21 @@ static struct status measure(const struct population *p, const struct activity *
   struct lif_stimulus stimulus = {0};
   struct lif_state state;
   if (a->driven)
-    stimulus = source(p, p->n_driven, p->driven, p->bed->bench->rate, LIF_INTO_V, lift(p), tail);
+    stimulus =
+        source(p, p->n_driven, p->driven, p->fixture->bench->rate, LIF_INTO_V, lift(p), tail);
   if (a->background) stimulus = to_all(p, tail);
-  const struct lif_setup setup = {.backend = p->bed->bench->job.backend->lif,
-                                  .net = &p->bed->net,
-                                  .first_of_rank = p->bed->first_of_rank,
+  const struct lif_setup setup = {.backend = p->fixture->bench->job.backend->lif,
+                                  .net = &p->fixture->net,
+                                  .first_of_rank = p->fixture->first_of_rank,
                                   .stimulus = &stimulus,
                                   .n_stimuli = a->driven || a->background,
                                   .params = {.model = &p->model},
-                                  .seed = (uint64_t)p->bed->bench->seed,
-                                  .n_threads = p->bed->bench->job.n_threads};
-  lif_state_init(&p->bed->net, &p->model, &state);
+                                  .seed = (uint64_t)p->fixture->bench->seed,
+                                  .n_threads = p->fixture->bench->job.n_threads};
+  lif_state_init(&p->fixture->net, &p->model, &state);
   if (a->moved) fill(p, &state);
-  const bool fewer = a->moved && p->bed->steps > IDLE_MOST;
-  const int64_t n_steps = WARM_UP + (fewer ? IDLE_MOST : p->bed->steps);
+  const bool fewer = a->moved && p->fixture->steps > IDLE_MOST;
+  const int64_t n_steps = WARM_UP + (fewer ? IDLE_MOST : p->fixture->steps);
   const struct status s = together ? run_together(p, &setup, &state, n_steps, m)
                                    : run_alone(p, &setup, &state, n_steps, m);
   lif_state_free(&state);
@@ -226,40 +227,40 @@ static struct status measure(const struct population *p, const struct activity *
 
 static double floor_bytes(const struct population *p, const struct lif_measured *m) {
   const double state = 2.0 * (8.0 * p->model.shape.n_components + 2);
-  return state * (double)p->bed->net.n_global / p->bed->net.min_delay + 16 * m->events;
+  return state * (double)p->fixture->net.n_global / p->fixture->net.min_delay + 16 * m->events;
 }
 
 static void print_line(const struct population *p, const char *name, int64_t trials,
                        const struct lif_measured *m) {
-  const struct lif_bed *bed = p->bed;
+  const struct lif_fixture *fixture = p->fixture;
   const double bytes = floor_bytes(p, m), dt = DT_MS / 1000;
-  eidx n_edges = bed->net.n_edges;
-  const struct backend *backend = bed->bench->job.backend;
+  eidx n_edges = fixture->net.n_edges;
+  const struct backend *backend = fixture->bench->job.backend;
   int64_t peak = backend->own_memory ? backend->peak() : m->held_bytes;
-  comm_sum_i64(bed->comm, &n_edges, 1), comm_max_i64(bed->comm, &peak, 1);
+  comm_sum_i64(fixture->comm, &n_edges, 1), comm_max_i64(fixture->comm, &peak, 1);
   struct bench_line line = {.bench = "lif",
                             .name = name,
-                            .nodes = bed->net.n_global,
+                            .nodes = fixture->net.n_global,
                             .edges = n_edges,
                             .seconds = m->seconds,
-                            .floor_seconds = bytes / bed->rate,
+                            .floor_seconds = bytes / fixture->rate,
                             .bytes = (int64_t)bytes,
                             .peak_bytes = peak};
   char delays[32];
-  snprintf(delays, sizeof delays, "%d:%d", bed->net.min_delay, bed->net.max_delay);
+  snprintf(delays, sizeof delays, "%d:%d", fixture->net.min_delay, fixture->net.max_delay);
   line.more = json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:f, s:s}", "model",
                         p->of->kind->name, "dt_ms", DT_MS, "real_time", dt / m->seconds,
-                        "ns_per_neuron_step", 1e9 * m->seconds / (double)bed->net.n_global,
+                        "ns_per_neuron_step", 1e9 * m->seconds / (double)fixture->net.n_global,
                         "spikes_per_second", m->spikes / dt, "spikes_per_step", m->spikes,
                         "events_per_step", m->events, "best_seconds", m->best, "held_bytes",
                         (json_int_t)m->held_bytes, "trials", (json_int_t)trials,
-                        "memory_bytes_per_second", bed->rate, "delays", delays);
-  if (bed->comm->size > 1)
-    json_object_set_new(line.more, "transport", json_string(bed->comm->via->name));
-  if (!bed->bench->job.json)
+                        "memory_bytes_per_second", fixture->rate, "delays", delays);
+  if (fixture->comm->size > 1)
+    json_object_set_new(line.more, "transport", json_string(fixture->comm->via->name));
+  if (!fixture->bench->job.json)
     log_line("%s: %.3g x real time, %.3g ns a neuron and step, %.0f spikes a second", name,
-             dt / m->seconds, 1e9 * m->seconds / (double)bed->net.n_global, m->spikes / dt);
-  bench_print(bed->comm, bed->bench, &line);
+             dt / m->seconds, 1e9 * m->seconds / (double)fixture->net.n_global, m->spikes / dt);
+  bench_print(fixture->comm, fixture->bench, &line);
 }
 
 static struct status bench_activity(const struct population *p, const struct activity *a) {
@@ -267,20 +268,20 @@ static struct status bench_activity(const struct population *p, const struct act
   char name[64];
   TRY(measure(p, a, false, &m));
   print_line(p, a->name, 1, &m);
-  if (!p->bed->bench->trials) return fine();
+  if (!p->fixture->bench->trials) return fine();
   TRY(measure(p, a, true, &m));
-  snprintf(name, sizeof name, "%s_trials%lld", a->name, (long long)p->bed->bench->trials);
-  print_line(p, name, p->bed->bench->trials, &m);
+  snprintf(name, sizeof name, "%s_trials%lld", a->name, (long long)p->fixture->bench->trials);
+  print_line(p, name, p->fixture->bench->trials, &m);
   return fine();
 }
 
-struct status neurons_bench(const struct lif_bed *bed) {
+struct status neurons_bench(const struct lif_fixture *fixture) {
   static const struct activity cases[] = {{.name = "quiet"},
                                           {.name = "idle", .moved = true},
                                           {.name = "driven", .driven = true},
                                           {.name = "poisson", .background = true}};
   struct population p;
-  struct status s = make_population(bed, &p);
+  struct status s = make_population(fixture, &p);
   for (int i = 0; i < (int)(sizeof cases / sizeof *cases) && !s.code; i++)
     s = bench_activity(&p, &cases[i]);
   free_population(&p);

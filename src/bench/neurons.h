@@ -10,6 +10,6 @@
 struct status neurons_choose(struct bench_job *bench);
 
 /* All cases of bench->neurons. Agreed. */
-struct status neurons_bench(const struct lif_bed *bed);
+struct status neurons_bench(const struct lif_fixture *fixture);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { ROUNDS = 400, MOST = 300 };
 
-struct bed {
+struct fixture {
   int64_t round, n;
   int64_t made[MOST]; /* by the piece itself: the round */
   int64_t times[MOST];
@@ -18,7 +18,7 @@ struct bed {
 
 /* As long as it takes: now and then a hundred times the others. */
 static void work(void *of, int64_t piece) {
-  struct bed *b = of;
+  struct fixture *b = of;
   const struct rng_block r = rng_draw(2, (uint32_t)b->round, (uint32_t)piece, 0, 0);
   for (uint32_t i = 0; i < (r.v[0] % 32 ? r.v[1] % 64 : 6400); i++)
     b->burnt[piece] += 1.0 / (i + 1);
@@ -26,7 +26,7 @@ static void work(void *of, int64_t piece) {
 }
 
 /* Wrong pieces that one thread saw in its way through a round. */
-static int64_t go_through(struct ahead *a, const struct bed *b) {
+static int64_t go_through(struct ahead *a, const struct fixture *b) {
   int64_t wrong = 0;
   for (int64_t i = 0; i < b->n; i++) {
     ahead_reach(a, i);
@@ -36,7 +36,7 @@ static int64_t go_through(struct ahead *a, const struct bed *b) {
 }
 
 static void check_rounds(int n_helpers, int n_threads) {
-  struct bed *b = NEW_ZERO(struct bed, 1);
+  struct fixture *b = NEW_ZERO(struct fixture, 1);
   struct ahead *a = ahead_open(n_helpers, work, b);
   int64_t wrong = 0;
   for (int64_t k = 1; k <= ROUNDS; k++) {

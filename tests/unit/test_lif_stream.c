@@ -48,7 +48,7 @@ static void write_graph(eidx n_edges, bool ordered) {
 }
 
 /* The file on this rank, running. */
-struct bed {
+struct fixture {
   struct test_net place; /* the net and who owns what */
   struct lif_stimulus stimulus;
   struct lif_run *run;
@@ -56,7 +56,7 @@ struct bed {
 
 enum { RESIDENT = -1, ALL_HELD = 8 * N * DEGREE * 2, SOME_HELD = ALL_HELD / 8, ONE_ROW_HELD = 0 };
 
-static void bed_open(struct bed *b, int64_t held, int threads, int readers, bool driven,
+static void bed_open(struct fixture *b, int64_t held, int threads, int readers, bool driven,
                      bool wide) {
   static const struct lif_params params = {
       .threshold = 9000, .reset = -300, .refractory = 2, .n_shifts = 1, .shift = {4}};
@@ -80,12 +80,12 @@ static void bed_open(struct bed *b, int64_t held, int threads, int readers, bool
   mem_free(all);
 }
 
-static void bed_close(struct bed *b) {
+static void bed_close(struct fixture *b) {
   lif_close(b->run), lif_stimulus_free(&b->stimulus), test_net_free(&b->place);
 }
 
 /* A hash of one batch's spikes of all ranks, whatever their rows. */
-static void step(struct bed *b, int64_t *sum, int64_t *events) {
+static void step(struct fixture *b, int64_t *sum, int64_t *events) {
   struct lif_batch batch;
   lif_batch(b->run, &world, 1, REQUEST_NONE, &batch);
   CHECK(batch.fault.step == LIF_NO_FAULT);
@@ -98,7 +98,7 @@ static void step(struct bed *b, int64_t *sum, int64_t *events) {
 }
 
 /* The same on every rank: V, counters and ring hashed by node id. */
-static int64_t state_hash(const struct bed *b) {
+static int64_t state_hash(const struct fixture *b) {
   const struct lif_net *net = &b->place.net;
   struct lif_state state;
   uint64_t sum = 0;
@@ -123,7 +123,7 @@ static void throw_out(void) {
 }
 
 static void compare(int64_t held, int threads, int readers, bool driven, bool wide, bool lively) {
-  struct bed a, b;
+  struct fixture a, b;
   int64_t sums[4] = {0};
   bed_open(&a, RESIDENT, 1, 0, driven, wide), bed_open(&b, held, threads, readers, driven, wide);
   CHECK(b.place.net.out == NULL && b.place.net.n_edges == a.place.net.n_edges);
@@ -149,8 +149,8 @@ static void check_graph(eidx n_edges, bool ordered) {
   compare(ONE_ROW_HELD, 3, 1, false, false, false);
 }
 
-/* Into the run of another bed with the same rows. */
-static void carry(const struct bed *from, struct bed *to) {
+/* Into the run of another fixture with the same rows. */
+static void carry(const struct fixture *from, struct fixture *to) {
   struct lif_state state;
   lif_state_init(&from->place.net, NULL, &state);
   lif_read(from->run, &state);
@@ -160,7 +160,7 @@ static void carry(const struct bed *from, struct bed *to) {
 
 /* Resident, streamed, resident again: as if nothing had happened. */
 static void test_carry(void) {
-  struct bed whole, part[3];
+  struct fixture whole, part[3];
   int64_t sums[4] = {0};
   write_graph((eidx)N * DEGREE, true);
   bed_open(&whole, RESIDENT, 1, 0, true, false);
@@ -178,7 +178,7 @@ static void test_carry(void) {
 
 /* A run holds what it was given, however much it reads; the longest row at least. */
 static void test_memory(void) {
-  struct bed b;
+  struct fixture b;
   int64_t sums[2] = {0};
   const gidx own = N / world.size + 1;
   const int64_t before = mem_held(), rows = 8 * N + 16 * own + 16 * N;

@@ -1,6 +1,6 @@
 /* LIF on the device: one persistent kernel for many steps.
  *
- * A block owns words of 32 neurons, dealt out in turns so that neighbouring hubs part. A step is:
+ * A block owns words of 32 neurons, assigned round-robin so that neighbouring hubs part. A step is:
  * integrate own neurons, send own spikes along their edges, meet the other blocks at a barrier. One
  * barrier a batch of min_delay steps is enough, because the ring has room for a batch more than the
  * longest delay: nobody's arrivals land in a slot that somebody still reads. Sums are integers, so
@@ -17,40 +17,40 @@ namespace {
 /* What a launch has to reckon with; STREAMED: edges in host memory; TOGETHER: several trials, edges
  * anywhere.
  */
-enum way { PLAIN, STREAMED, TOGETHER };
+enum mode { PLAIN, STREAMED, TOGETHER };
 
 /* The neuron of this lane in a word; none: i = n. */
-template <way WAY>
+template <mode MODE>
 __device__ __forceinline__ place place_of(const lif_device &d, int word, int lane) {
-  if (WAY != TOGETHER) return place(word * WARP + lane);
+  if (MODE != TOGETHER) return place(word * WARP + lane);
   const int trial = word / d.n_words;
   if (trial >= d.n_trials) return place(d.n);
   return place((word - trial * d.n_words) * WARP + lane, trial * d.n_words * WARP, trial);
 }
 
-/* Words are dealt out to the warps in turns. */
+/* Words go to the warps round-robin. */
 __device__ __forceinline__ int word_of(int pass, int u) {
   return ((pass * PASS + u) * WARPS + threadIdx.x / WARP) * gridDim.x + blockIdx.x;
 }
 
-template <way WAY>
+template <mode MODE>
 __device__ __forceinline__ void take_own(const lif_device &d, shared &s, int64_t t0,
                                          neuron (&own)[PASS], due_stimuli *kept) {
 #pragma unroll
   for (int u = 0; u < PASS; u++) {
-    const place p = place_of<WAY>(d, word_of(0, u), threadIdx.x % WARP);
-    keep(d, s, p, u, t0, own[u], kept[WAY == PLAIN ? u * THREADS : u]);
+    const place p = place_of<MODE>(d, word_of(0, u), threadIdx.x % WARP);
+    keep(d, s, p, u, t0, own[u], kept[MODE == PLAIN ? u * THREADS : u]);
   }
 }
 
 /* RESIDENT: a thread has at most PASS neurons and keeps them in registers, where their edges are in
  * shared memory. What does not depend on the others (the stimuli of the next step, the masks) is
  * done while the barrier is on its way. */
-template <class SUM, bool RESIDENT, way WAY>
+template <class SUM, bool RESIDENT, mode MODE>
 __global__ void __launch_bounds__(THREADS, 1)
     run_kernel(const __grid_constant__ lif_device d, int64_t t0, int n_steps, bool delivers,
                uint32_t *mask) {
-  constexpr bool GENERAL = WAY != PLAIN;
+  constexpr bool GENERAL = MODE != PLAIN;
   constexpr int STRIDE = RESIDENT && !GENERAL ? THREADS : 1; /* of a thread's stimuli */
   extern __shared__ __align__(16) char memory[];
   shared &s = *(shared *)memory;
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   __syncthreads();
   const int lane = threadIdx.x % WARP;
   const int a_pass = PASS * WARPS * gridDim.x;
-  const int n_words = WAY == TOGETHER ? d.n_words * d.n_trials : d.n_words;
+  const int n_words = MODE == TOGETHER ? d.n_words * d.n_trials : d.n_words;
   const int n_passes = RESIDENT ? 1 : (n_words + a_pass - 1) / a_pass;
   fault f = {NO_FAULT, 0};
   queue q = {0, 0, 0};
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   bool stop = false;
   neuron own[PASS];
   due_stimuli passing[PASS], *kept = STRIDE > 1 ? due_stimuli_of<OWN>(d, s) + threadIdx.x : passing;
-  if (RESIDENT) take_own<WAY>(d, s, t0, own, kept);
+  if (RESIDENT) take_own<MODE>(d, s, t0, own, kept);
   for (int k = 0; k < n_steps; k++) {
     SUM *sums = (SUM *)d.ring + (int64_t)slot * d.width;
     unsigned fired_here[PASS];
@@ -78,11 +78,11 @@ __global__ void __launch_bounds__(THREADS, 1)
       SUM due[PASS];
 #pragma unroll
       for (int u = 0; u < PASS; u++)
-        due[u] = due_at(d, place_of<WAY>(d, word_of(pass, u), lane), sums);
+        due[u] = due_at(d, place_of<MODE>(d, word_of(pass, u), lane), sums);
 #pragma unroll
       for (int u = 0; u < PASS; u++) {
         const int word = word_of(pass, u);
-        const place p = place_of<WAY>(d, word, lane);
+        const place p = place_of<MODE>(d, word, lane);
         const int at = u * THREADS + threadIdx.x;
         due_stimuli &a = kept[u * STRIDE];
         if (!RESIDENT) {
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(THREADS, 1)
       __syncthreads();
 #pragma unroll
       for (int u = 0; u < PASS; u++) {
-        const place p = place_of<WAY>(d, word_of(pass, u), lane);
+        const place p = place_of<MODE>(d, word_of(pass, u), lane);
         publish(d.host, d.first + p.i, mine[u]);
       }
     }
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int u = 0; u < PASS && RESIDENT; u++) {
       const int word = word_of(0, u);
       if (lane == 0 && word < n_words) mask[(int64_t)k * n_words + word] = fired_here[u];
-      prepare(d, place_of<WAY>(d, word, lane), t0, k + 1, own[u], kept[u * STRIDE]);
+      prepare(d, place_of<MODE>(d, word, lane), t0, k + 1, own[u], kept[u * STRIDE]);
     }
     if (!batch_ends) continue;
     stop = wait_for_all(d, s, barrier++);
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(THREADS, 1)
   }
 #pragma unroll
   for (int u = 0; u < PASS && RESIDENT; u++)
-    put(d, place_of<WAY>(d, word_of(0, u), lane), own[u], kept[u * STRIDE]);
+    put(d, place_of<MODE>(d, word_of(0, u), lane), own[u], kept[u * STRIDE]);
   add_up<GENERAL>(d, s);
   if (stop) report(d, s, barrier, f, false);
 }
@@ -151,9 +151,9 @@ __global__ void __launch_bounds__(DELIVER_THREADS)
 
 } // namespace
 
-template <class SUM, way WAY> static const void *kernel_of(bool resident) {
-  return resident ? (const void *)run_kernel<SUM, true, WAY>
-                  : (const void *)run_kernel<SUM, false, WAY>;
+template <class SUM, mode MODE> static const void *kernel_of(bool resident) {
+  return resident ? (const void *)run_kernel<SUM, true, MODE>
+                  : (const void *)run_kernel<SUM, false, MODE>;
 }
 
 template <class SUM> static const void *kernel_for(const struct lif_device *d, int n_blocks) {

@@ -1,6 +1,6 @@
 /* LIF on one of several devices; kernels/cuda/lif/kernels.cu has the same steps for one alone.
  *
- * A block also receives its share of the other ranks' words, dealt out in turns as own words are,
+ * A block also receives its share of the other ranks' words, assigned round-robin as own words are,
  * and sends the spikes along their edges into own rows. What is received of step t may be sent one
  * step late, together with own spikes of step t + 1, when the words have long come: with
  * barriers every min_delay - 1 steps, one still lies between that and step t + min_delay, the
@@ -15,8 +15,8 @@ using namespace lif;
 
 namespace {
 
-/* Words are dealt out in turns, PASS neighbouring ones at a time: they are sent in one store, while
- * small nets alone fare better with words apart (kernels/cuda/lif/kernels.cu). */
+/* Words are assigned round-robin, PASS neighbouring ones at a time: they are sent in one store,
+ * while small nets alone fare better with words apart (kernels/cuda/lif/kernels.cu). */
 __device__ __forceinline__ int words_a_turn() {
   return gridDim.x * WARPS * PASS;
 }
