@@ -131,14 +131,30 @@ def convert_words(options, folder):
     return words + (["--min-weight", least] if least > 1 else [])
 
 
+def what_makes(options):
+    """All that a graph of `folder` follows from: options, and size and time of the tables."""
+    tables = [options.edges, options.nodes, options.transmitters]
+    for path in filter(None, tables):
+        if not os.path.exists(path):
+            raise Unreadable(f"{path}: no such file")
+    return {"tables": [[os.path.abspath(path), os.path.getsize(path), os.path.getmtime(path)] for path in filter(None, tables)],
+            "given": [bool(path) for path in tables], "synthetic": options.synthetic, "min_synapses": options.min_synapses,
+            "signs": [getattr(options, option) for option in WORDS], "convert": options.convert}
+
+
 def make_graph(options, folder):
     """The path of the graph, made from what is given unless it is there."""
     if options.graph:
         return options.graph
     graph, program = os.path.join(folder, "graph.h5"), os.environ.get("FASCICLE", "fascicle")
+    made_from, asked = os.path.join(folder, "graph_made_from.json"), what_makes(options)
     if os.path.exists(graph):
-        say(f"{graph} is there and is taken; remove it to make it anew")
-    elif options.synthetic:
+        if not os.path.exists(made_from) or read_json(made_from) != asked:
+            raise Unreadable(f"{graph} was made from other tables or with other options: give another --output, or --graph {graph} to take it")
+        say(f"{graph} is there, made from the same tables and options, and is taken")
+        return graph
+    write_json(made_from, asked)
+    if options.synthetic:
         n = options.synthetic
         call(program, "generate", "--nodes", n, "--edges", n * min(FLYWIRE[1], max(n // 8, 1)), "--no-order", "--output", graph)
     else:

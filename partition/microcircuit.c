@@ -157,7 +157,7 @@ static void count_rows(const struct microcircuit *m, int n_threads, eidx *first)
   for (int64_t v = 0; v < n; v++) first[v + 1] += first[v];
 }
 
-struct arrays {
+struct synapses {
   uint32_t *source;
   int16_t *impulse;
   uint16_t *delay;
@@ -166,7 +166,7 @@ struct arrays {
 /* Each synapse into its row; afterwards next[v] is where the row of v ends. Threads take places
  * in any order: sort_row makes it one. */
 static void fill_rows(const struct microcircuit *m, int n_threads, eidx *next,
-                      const struct arrays *to) {
+                      const struct synapses *to) {
   for (int i = 0; i < P * P; i++) {
     const struct projection p = projection_of(m, i);
 #pragma omp parallel for num_threads(n_threads)
@@ -185,7 +185,7 @@ static int64_t pack(uint32_t source, uint16_t delay, int16_t impulse) {
   return (int64_t)source << 32 | (int64_t)delay << 16 | (uint16_t)(impulse ^ INT16_MIN);
 }
 
-static void sort_row(const struct arrays *to, eidx first, eidx end, int64_t *room) {
+static void sort_row(const struct synapses *to, eidx first, eidx end, int64_t *room) {
   for (eidx e = first; e < end; e++)
     room[e - first] = pack(to->source[e], to->delay[e], to->impulse[e]);
   sort_i64(room, end - first);
@@ -205,7 +205,7 @@ static eidx longest_row(const eidx *end, int64_t n) {
 void microcircuit_edges(const struct microcircuit *m, int n_threads, uint32_t *source,
                         uint32_t *target, int16_t *impulse, uint16_t *delay) {
   const int64_t n = m->first[P];
-  const struct arrays to = {source, impulse, delay};
+  const struct synapses to = {source, impulse, delay};
   eidx *end = NEW(eidx, n + 1);
   count_rows(m, n_threads, end);
   fill_rows(m, n_threads, end, &to);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -243,6 +244,21 @@ struct status file_write_whole(const char *path, const void *data, size_t bytes)
     return failure(EXIT_OUTPUT, "%s: cannot write: %s", tmp, strerror(why));
   }
   return file_publish(tmp, path);
+}
+
+void file_text_begin(struct file_text *text) {
+  text->text = NULL, text->size = 0;
+  text->out = open_memstream(&text->text, &text->size);
+  if (!text->out) DIE(EXIT_RUNTIME, "out of memory");
+}
+
+struct status file_text_end(struct file_text *text, const char *path) {
+  const bool lacks = ferror(text->out) != 0;
+  const struct status s = fclose(text->out) || lacks
+                              ? failure(EXIT_RUNTIME, "%s: out of memory for its text", path)
+                              : file_write_whole(path, text->text, text->size);
+  free(text->text);
+  return s;
 }
 
 struct status file_remove(const char *path) {

@@ -6,6 +6,8 @@
 #include "core/fail.h"
 #include "core/types.h"
 
+#include <stdio.h>
+
 enum { FILE_PATH = 4096 };
 
 /* Can PATH be made? EXIT_OUTPUT when its folder is missing or not writable, PATH is a
@@ -47,6 +49,16 @@ struct status file_publish(const char *tmp, const char *path);
 
 /* A whole small file, in the same way. */
 struct status file_write_whole(const char *path, const void *data, size_t bytes);
+
+/* Text printed in memory first: print to `out`, then the text goes to a file, whole or not at all.
+ * The end closes it; without memory for the text it fails and leaves the file as it was. */
+struct file_text {
+  FILE *out;
+  char *text;
+  size_t size;
+};
+void file_text_begin(struct file_text *text);
+struct status file_text_end(struct file_text *text, const char *path);
 
 /* Remove PATH; no such file is fine. */
 struct status file_remove(const char *path);

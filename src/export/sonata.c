@@ -159,25 +159,22 @@ static struct status write_parameters(const struct work *w) {
 /* Columns are parted by a blank. */
 static struct status write_types(const struct work *w) {
   const char *population = w->graph.population;
-  char *text = NULL;
-  size_t size;
-  FILE *out = open_memstream(&text, &size);
-  fprintf(out, "node_type_id population model_type model_template dynamics_params\n");
+  struct file_text table;
+  char path[FILE_PATH];
+  TRY(path_of(w, "network/node_types.csv", path));
+  file_text_begin(&table);
+  fprintf(table.out, "node_type_id population model_type model_template dynamics_params\n");
   for (int k = 0; k < w->n_types; k++)
-    fprintf(out, "%d \"%s\" point_neuron nest:%s neurons_%d.json\n", k, population, w->model, k);
-  fclose(out);
-  struct status s = write_text(w, "network/node_types.csv", text);
-  free(text);
-  if (s.code) return s;
-  out = open_memstream(&text, &size);
-  fprintf(out,
+    fprintf(table.out, "%d \"%s\" point_neuron nest:%s neurons_%d.json\n", k, population, w->model,
+            k);
+  TRY(file_text_end(&table, path));
+  TRY(path_of(w, "network/edge_types.csv", path));
+  file_text_begin(&table);
+  fprintf(table.out,
           "edge_type_id population model_template dynamics_params\n"
           "0 \"%s__%s__chemical\" static_synapse static_synapse.json\n",
           population, population);
-  fclose(out);
-  s = write_text(w, "network/edge_types.csv", text);
-  free(text);
-  return s;
+  return file_text_end(&table, path);
 }
 
 /* ${configdir}: the folder of the file itself, for bmtk. */

@@ -218,15 +218,14 @@ static bool line_is_later(const char *line, int64_t step) {
 static struct status drop_later_lines(const char *path, int64_t step) {
   FILE *old = fopen(path, "re");
   if (!old) return fine();
-  char *line = NULL, *kept = NULL;
-  size_t room = 0, n_kept = 0;
-  FILE *out = open_memstream(&kept, &n_kept);
+  char *line = NULL;
+  size_t room = 0;
+  struct file_text kept;
+  file_text_begin(&kept);
   while (getline(&line, &room, old) > 0)
-    if (!line_is_later(line, step)) fputs(line, out);
-  fclose(old), fclose(out);
-  const struct status s = file_write_whole(path, kept, n_kept);
-  free(line), free(kept);
-  return s;
+    if (!line_is_later(line, step)) fputs(line, kept.out);
+  fclose(old), free(line);
+  return file_text_end(&kept, path);
 }
 
 static struct status open_metrics(struct rundir *dir, int64_t step) {

@@ -92,6 +92,10 @@ def check_codex(work):
     assert impulses(f"{work}/codex/graph.h5") == {(sugar, mn9): 300, (a, mn9): -9}
     row = table(f"{work}/codex")["sugar_200Hz"]
     assert row[4] == "93.27 +- 3.15" and float(row[3].split()[0]) > 100, row
+    before = impulses(f"{work}/codex/graph.h5")  # a folder keeps its graph: for other options it is refused, not taken
+    error = shiu(*words, "--monoamines", "-1", "--output", f"{work}/codex", code=1)
+    assert "made from other tables or with other options" in error and impulses(f"{work}/codex/graph.h5") == before, error
+    shiu(*words, "--output", f"{work}/codex")
     shiu(*words, "--monoamines", "-1", "--min-synapses", 1, "--output", f"{work}/other")
     assert impulses(f"{work}/other/graph.h5") == {(sugar, mn9): 300, (a, mn9): -9, (b, mn9): -8, (c, mn9): 4}
     return nodes
@@ -148,11 +152,12 @@ def check_types(work):
         json.dump({"groups": {"sugar": {"types": ["LB3"]}, "MN9": {"types": ["MN9"]}},
                    "experiments": [{"name": "mine", "drive": ["sugar"], "rate_hz": 150, "read": "MN9"}]}, file)
     words = ["--edges", edges, "--nodes", nodes, "--transmitters", transmitters, "--output", f"{work}/types", "--trials", 2, "--ms", 200]
-    shiu(*words, "--experiments", f"{work}/mine.json", "--ranks", 2, "--histamine", "-1", "--", "--node-rule", "superclass")
+    options = ["--histamine", "-1", "--", "--node-rule", "superclass"]
+    shiu(*words, "--experiments", f"{work}/mine.json", "--ranks", 2, *options)
     assert impulses(f"{work}/types/graph.h5") == {**{(body, 20): 90 for body in bodies}, (21, 20): -7}
     row = table(f"{work}/types")["mine"]
     assert 110 < float(row[5].split()[0]) < 190 and float(row[3].split()[0]) > 20, row
-    assert "none of the neurons" in shiu(*words, code=1), "ids of FlyWire are not in it"
+    assert "none of the neurons" in shiu(*words, *options, code=1), "ids of FlyWire are not in it"
 
 
 with tempfile.TemporaryDirectory() as work:
