@@ -51,21 +51,39 @@ train_like_the_cpu() {
 digests() { # RUN...: of each trial
   grep -h '"record":"merged"' "$@" | sed 's/.*"spikes_digest":"\([0-9a-f]*\)".*/\1/'
 }
+# simulate_like_the_cpu NAME MEMORY CONFIGURATION: MEMORY (GiB) holds a part of the edges.
 simulate_like_the_cpu() {
-  fascicle generate --nodes 20000 --edges 1000000 --delays 1:8 --output s.h5
-  echo '{"threshold": 400, "decay_shifts": [4], "refractory_steps": 5,
-    "stimulus": [{"neurons": "all", "kind": "poisson", "rate_hz": 10, "weight": 420}]}' >lif.json
-  for way in "cpu auto" "cuda resident" "cuda streamed --memory 0.27"; do
-    read -r device residency more <<<"$way"
+  [ -e s.h5 ] || fascicle generate --nodes 20000 --edges 1000000 --delays 1:8 --output s.h5
+  local name=$1 memory=$2 where device residency more
+  echo "$3" >"$name.json"
+  for where in "cpu auto" "cuda resident" "cuda streamed --memory $memory"; do
+    read -r device residency more <<<"$where"
     # shellcheck disable=SC2086
-    fascicle simulate s.h5 --config lif.json --steps 500 --trials 5 --output "sim_${device}_$residency" --device "$device" \
+    fascicle simulate s.h5 --config "$name.json" --steps 500 --trials 5 --output "${name}_${device}_$residency" --device "$device" \
       --residency "$residency" $more
-    digests "sim_${device}_$residency"/trial_*/metrics.jsonl >"digests_${device}_$residency"
+    digests "${name}_${device}_$residency"/trial_*/metrics.jsonl >"digests_${name}_${device}_$residency"
   done
-  cmp digests_cpu_auto digests_cuda_resident
-  cmp digests_cpu_auto digests_cuda_streamed
-  fascicle simulate s.h5 --config lif.json --steps 10 --output no --device cuda --memory 0.03 && return 1
-  [ "$(sort -u digests_cpu_auto | wc -l)" = 5 ] && echo "five trials, resident and streamed: equal digests"
+  cmp "digests_${name}_cpu_auto" "digests_${name}_cuda_resident"
+  cmp "digests_${name}_cpu_auto" "digests_${name}_cuda_streamed"
+  [ "$(sort -u "digests_${name}_cpu_auto" | wc -l)" = 5 ] && echo "five trials, resident and streamed: equal digests"
+}
+
+# Two classes, adaptation, Poisson events and noise; delays of 1 to 8 steps.
+model_configuration() { # MODEL
+  local weight=weight_mv synapse='"tau_syn_ms": 5'
+  [ "$1" = psc_exp ] && weight=weight_pa synapse='"tau_syn_ex_ms": 2, "tau_syn_in_ms": 5'
+  cat <<JSON
+{"model": "$1", "dt_ms": 0.1, "$weight": 0.3, "seed": 4, "neuron": {"v_rest_mv": -52, "v_threshold_mv": -45, "v_reset_mv": -52,
+  "tau_m_ms": 20, "c_m_pf": 250, "refractory_ms": 2.2, $synapse, "adaptation": {"tau_ms": 50, "jump_mv": 1}},
+ "classes": [{"neurons": {"indices": [$(seq -s, 0 3 8999)]}, "tau_m_ms": 12, "v_threshold_mv": -47}],
+ "stimulus": [{"neurons": "all", "kind": "poisson", "rate_hz": 300, "weight_mv": 5, "into": "v"},
+  {"neurons": "all", "kind": "noise", "sd_pa": 40}]}
+JSON
+}
+
+too_little_memory() {
+  fascicle simulate s.h5 --config lif_shift.json --steps 10 --output no --device cuda --memory 0.03 && return 1
+  echo "refused"
 }
 
 # The unit tests of the LIF rules, the oracle's vectors among them, with the GPU in the CPU's place.
@@ -82,7 +100,12 @@ checks() {
   else
     echo "skipped the oracle vectors: tests/data or test_lif_oracle is not here"
   fi
-  step "LIF, simulate against the CPU" simulate_like_the_cpu
+  step "LIF, simulate against the CPU" simulate_like_the_cpu lif_shift 0.27 '{"threshold": 400, "decay_shifts": [4],
+    "refractory_steps": 5, "stimulus": [{"neurons": "all", "kind": "poisson", "rate_hz": 10, "weight": 420}]}'
+  step "LIF, too little memory" too_little_memory
+  for model in lif_exp psc_exp; do
+    step "$model, simulate against the CPU" simulate_like_the_cpu "$model" 0.4 "$(model_configuration "$model")"
+  done
   step "LIF against the CPU, 10,000 steps at full size too" gpu_test_lif full
   step "LIF as on a GPU of 99 kB shared memory a block" env FASCICLE_SHARED_BYTES=101376 gpu_test_lif
   step "training against the CPU" train_like_the_cpu

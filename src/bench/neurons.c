@@ -74,11 +74,6 @@ struct status neurons_choose(struct bench_job *bench) {
                    "bench lif --model %s: give a graph, \"lognormal\" or \"modular\", or a "
                    "neuron model: %s",
                    bench->model, names);
-  if (!bench->job.backend->lif->has_models)
-    return failure(EXIT_DEVICE,
-                   "bench lif --model %s: the %s backend computes lif_shift alone; use "
-                   "--device cpu",
-                   bench->model, bench->job.backend->name);
   if (bench->trials && !bench->job.backend->lif->together)
     return failure(EXIT_USAGE, "bench lif --trials: the %s backend runs one trial at a time",
                    bench->job.backend->name);

@@ -174,8 +174,6 @@ struct lif_together {
 };
 
 struct lif_backend {
-  bool has_models; /* open() takes params->model */
-
   /* Local. The net and stimuli must outlive the state. n_threads >= 1. */
   struct status (*open)(const struct lif_net *net, const struct lif_params *params,
                         const struct lif_stimulus *stimulus, int n_stimuli, uint64_t seed,

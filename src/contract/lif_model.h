@@ -22,12 +22,6 @@
 
 #include "core/types.h"
 
-#ifdef __CUDACC__
-#define LIF_INLINE static __host__ __device__ __forceinline__
-#else
-#define LIF_INLINE static inline
-#endif
-
 enum { LIF_MOST_COMPONENTS = 6, LIF_MOST_ENTRIES = 16, LIF_MOST_CLASSES = 65536 };
 
 #define LIF_MOST_ARRIVALS ((int64_t)1 << 28)
@@ -78,7 +72,7 @@ struct lif_model {
 };
 
 /* x p, to the nearest integer, halves away from zero. |x| < 2^63. */
-LIF_INLINE int64_t lif_times(int64_t x, struct lif_factor p) {
+static inline int64_t lif_times(int64_t x, struct lif_factor p) {
   const uint64_t size = x < 0 ? -(uint64_t)x : (uint64_t)x;
   const uint64_t high = (size >> 32) * p.f, low = (size & 0xffffffffu) * p.f;
   const uint64_t product = p.s ? (high + (low >> 32) + ((uint64_t)1 << (p.s - 1))) >> p.s

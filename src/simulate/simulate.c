@@ -255,13 +255,6 @@ static void choose_threads(struct simulation *sim) {
   log_line("one thread a rank: a step of this graph is short (--threads N asks for more)");
 }
 
-static struct status check_model(const struct simulation *sim) {
-  const struct lif_model_kind *kind = sim->config.linear.kind;
-  if (!kind || sim->job.backend->lif->has_models) return fine();
-  return failure(EXIT_DEVICE, "model %s: backend %s does not compute it; give --device cpu",
-                 kind->name, sim->job.backend->name);
-}
-
 /* V -= V >> k leaves 0 .. 2^k - 1 as they are: the smallest shift decides where a leak ends. */
 static void say_leak(const struct simulation *sim) {
   const struct lif_params *p = &sim->config.params;
@@ -301,7 +294,6 @@ static struct status set_up(struct comm *world, struct simulation *sim) {
   char where[FILE_PATH];
   job_config_name(&sim->job, where, sizeof where);
   TRY(agree(world, lif_config_read(sim->json, where, &sim->neurons, &sim->config)));
-  TRY(check_model(sim));
   sim->digests = lif_config_digests(sim->json, &sim->config);
   TRY(check_same(world, where, sim->digests));
   TRY(open_grid(world, sim));

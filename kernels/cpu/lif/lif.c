@@ -254,8 +254,7 @@ static void values_of(struct lif_engine *s, int component, lidx n, const lidx *n
     value[i] = s->potential ? s->potential[neuron[i]] : *component_of(s, component, neuron[i]);
 }
 
-const struct lif_backend lif_cpu = {.has_models = true,
-                                    .open = open_lif,
+const struct lif_backend lif_cpu = {.open = open_lif,
                                     .close = close_lif,
                                     .write = write_lif,
                                     .read = read_lif,

@@ -314,8 +314,7 @@ static void values_plain(struct lif_engine *s, int component, lidx n, const lidx
   for (lidx i = 0; i < n; i++) value[i] = *component_of(s, component, neuron[i]);
 }
 
-const struct lif_backend lif_plain = {.has_models = true,
-                                      .open = open_plain,
+const struct lif_backend lif_plain = {.open = open_plain,
                                       .close = close_plain,
                                       .write = write_plain,
                                       .read = read_plain,

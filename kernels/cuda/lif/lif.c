@@ -239,8 +239,7 @@ static const struct lif_together together = {.most = LIF_TRIALS,
                                              .run = lif_launches_run,
                                              .values = values_of};
 
-const struct lif_backend lif_cuda = {.has_models = true,
-                                     .open = open,
+const struct lif_backend lif_cuda = {.open = open,
                                      .close = close,
                                      .write = write,
                                      .read = read,

@@ -43,12 +43,6 @@ __device__ bool replays(const lif_replayed *at, int64_t n, int64_t t, int32_t ne
   return low < n && at[low].step == t && at[low].neuron == neuron;
 }
 
-__device__ rng_block draw(const lif_device &d, const lif_device_stimulus &s, place p, int64_t t) {
-  const uint64_t id = (uint64_t)d.id[p.i];
-  return rng_draw((uint64_t)d.seed, (uint32_t)id, (uint32_t)t,
-                  (uint32_t)s.index | (uint32_t)(id >> 32) << 16, d.trial[p.trial]);
-}
-
 /* floor(x y / 2^32). */
 __device__ int64_t scaled(int64_t x, int64_t y) {
   return __mul64hi(x, y) << 32 | (int64_t)((uint64_t)(x * y) >> 32);
@@ -62,8 +56,7 @@ __device__ void add_stimulus(const lif_device &d, const lif_device_model &m, int
   if (s.kind == LIF_NOISE)
     in.current += scaled(of.quantile[draw(d, s, p, t).v[0] >> 20], of.amount_of[m.class_of[p.i]]);
   if (s.kind == LIF_POISSON) {
-    const rng_block r = draw(d, s, p, t);
-    const uint64_t u = ((uint64_t)r.v[0] << 32 | r.v[1]) >> 11;
+    const uint64_t u = bits_of(draw(d, s, p, t));
     int n = 0;
     while (n < of.n_tails && u < of.tail[n]) n++;
     const int64_t sum = n * of.amount;
@@ -115,7 +108,7 @@ __device__ __forceinline__ void clear_arrivals(const lif_device &d, int slot, in
 
 /* ---- one neuron ---- */
 
-/* A neuron that fires sets the fault's key and value together. */
+/* Of all faults the smallest is kept, key and value together: one thread at a time. */
 __device__ void write_down(const lif_device &d, const lif_device_model &m, const fault &f) {
   for (bool done = false; !done;) {
     if (atomicCAS(m.lock, 0, 1) != 0) continue;
@@ -386,8 +379,8 @@ void send_batch_of(const lif_device &d, int n_rings, int64_t t, int first, int n
 void lif_gpu_model_run(const struct lif_device *d, const struct lif_device_model *m, int64_t t,
                        int n, bool delivers, uint32_t *mask) {
   if (d->n == 0) return;
-  const int threads = d->n_words * d->n_trials * WARP;
-  const unsigned blocks = (unsigned)(threads + STEP_THREADS - 1) / STEP_THREADS;
+  const int64_t threads = (int64_t)d->n_words * d->n_trials * WARP;
+  const unsigned blocks = (unsigned)((threads + STEP_THREADS - 1) / STEP_THREADS);
   const step_function step =
       d->wide ? step_of<int64_t>(m->shape.n_components) : step_of<int32_t>(m->shape.n_components);
   for (int first = 0; first < n; first += d->min_delay) {

@@ -33,8 +33,9 @@ struct lif_device_model {
   int *lock; /* of who writes down a fault */
 };
 
-/* As lif_device_run and lif_device_deliver: two launches for each batch of min_delay steps. The
- * ring is [n_rings][slots][width], positive sums first. */
+/* As lif_device_run and lif_device_deliver, but two launches for each batch of min_delay steps, and
+ * after a fault the rest of this run alone is left out. Rows in host memory are read there each
+ * time. The ring is [n_rings][slots][width], positive sums first. */
 void lif_gpu_model_run(const struct lif_device *d, const struct lif_device_model *m, int64_t t,
                        int n, bool delivers, uint32_t *mask);
 void lif_gpu_model_deliver(const struct lif_device *d, const struct lif_device_model *m, int64_t t,

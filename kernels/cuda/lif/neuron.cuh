@@ -93,11 +93,20 @@ __device__ __forceinline__ void put(const lif_device &d, place p, const neuron &
   if (d.touch_ptr) d.touch_now[p.at] = a.touch;
 }
 
-__device__ inline bool hits(const lif_device &d, const lif_device_stimulus &s, place p, int64_t t) {
+__device__ inline rng_block draw(const lif_device &d, const lif_device_stimulus &s, place p,
+                                 int64_t t) {
   const uint64_t id = (uint64_t)d.id[p.i];
-  const rng_block r = rng_draw((uint64_t)d.seed, (uint32_t)id, (uint32_t)t,
-                               (uint32_t)s.index | (uint32_t)(id >> 32) << 16, d.trial[p.trial]);
-  return (((uint64_t)r.v[0] << 32 | r.v[1]) >> 11) < s.limit;
+  return rng_draw((uint64_t)d.seed, (uint32_t)id, (uint32_t)t,
+                  (uint32_t)s.index | (uint32_t)(id >> 32) << 16, d.trial[p.trial]);
+}
+
+/* The 53 bits that probabilities are held against. */
+__device__ inline uint64_t bits_of(const rng_block &r) {
+  return ((uint64_t)r.v[0] << 32 | r.v[1]) >> 11;
+}
+
+__device__ inline bool hits(const lif_device &d, const lif_device_stimulus &s, place p, int64_t t) {
+  return bits_of(draw(d, s, p, t)) < s.limit;
 }
 
 __device__ inline bool is_over(const lif_touch &touch, int64_t t) {
