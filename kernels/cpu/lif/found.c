@@ -27,8 +27,7 @@ uint32_t *lif_cpu_room(struct lif_found *found) {
   return found->row + found->n;
 }
 
-/* part->fired: bytes 0 or 1,
- * looked at eight at a time. */
+/* part->fired: bytes 0 or 1, looked at eight at a time. */
 void lif_cpu_collect(const struct lif_engine *s, struct lif_part *part, const struct lif_arrival *a,
                      int k) {
   struct lif_found *found = &part->found[k];
